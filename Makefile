@@ -1,0 +1,51 @@
+# Two commands are all a stranger needs: `make demo` and `make test`. Both make their own environment in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: env demo check test bench soak lint types layers clean help
+
+help:
+	@echo "make demo   run the starter matrix on the embedded control plane"
+	@echo "make test   lint, types, import layers and the whole test suite"
+	@echo "make check  the inner loop: lint, types, layers, unit tests"
+	@echo "make bench  figures beside their baselines; make soak: full seeded counts"
+
+$(VENV)/.stamp: pyproject.toml uv.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/uv sync --quiet --locked --all-extras --inexact --python $(BIN)/python
+	@touch $@
+
+env: $(VENV)/.stamp
+
+lint: env
+	@$(BIN)/ruff check src tests bench
+	@$(BIN)/ruff format --check src tests bench
+
+types: env
+	@$(BIN)/mypy
+
+layers: env
+	@$(BIN)/lint-imports --no-cache
+
+check: lint types layers
+	@$(BIN)/pytest -q -n auto tests -m "not kwok and not soak" --ignore=tests/e2e
+
+test: lint types layers
+	@$(BIN)/python -m pytest -n auto tests -m "not soak"
+
+soak: env
+	@$(BIN)/python -m pytest tests -m soak -n 1
+
+bench: env
+	@$(BIN)/python -m bench
+
+demo: env
+	@$(BIN)/devops-bench demo
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
