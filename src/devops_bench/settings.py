@@ -72,31 +72,47 @@ class Default:
 TABLE: dict[str, Default] = {
     "max_parallel": Default(3, "combos", "fits 2-4 cores; each kwok plane is about 320 MB", "MAX_PARALLEL", 1),
     "agent_timeout_matrix": Default(1200, "s", "contract: one agent run in a matrix", "AGENT_TIMEOUT_SEC", 1, False),
-    "agent_timeout_bare": Default(600, "s", "contract: one agent run by the combo command", "AGENT_TIMEOUT_SEC", 1, False),
+    "agent_timeout_bare": Default(
+        600, "s", "contract: one agent run by the combo command", "AGENT_TIMEOUT_SEC", 1, False
+    ),
     "agent_max_turns": Default(100, "turns", "a loop that needs more is lost", "AGENT_MAX_TURNS", 1),
     "combo_overhead": Default(
-        1500, "s", "wall clock of a combo beyond its agent: 600 s verification, cluster, setup, teardown",
-        "BENCH_COMBO_OVERHEAD_SEC", 1, False,
+        1500,
+        "s",
+        "wall clock of a combo beyond its agent: 600 s verification, cluster, setup, teardown",
+        "BENCH_COMBO_OVERHEAD_SEC",
+        1,
+        False,
     ),
     "stall": Default(900, "s", "no event, log byte or CPU time for so long is a hang", "BENCH_STALL_SEC", 1, False),
     "agent_output_cap": Default(16 << 20, "bytes", "one agent's log and one tool result must not fill the disk"),
     "tool_result_cap": Default(64 << 10, "bytes", "what a model sees of one tool result"),
-    "poll_timeout": Default(86400, "s", "contract: the follower gives up, the run goes on", "MATRIX_POLL_TIMEOUT_SEC", 0, False),
+    "poll_timeout": Default(
+        86400, "s", "contract: the follower gives up, the run goes on", "MATRIX_POLL_TIMEOUT_SEC", 0, False
+    ),
     "converge_budget": Default(120, "s", "contract: per converge entry"),
     "verify_budget": Default(600, "s", "contract: all entries together"),
     "quiescence": Default(3, "s", "nothing but leases changed for so long: waiting longer cannot help"),
-    "hold_interval": Default(5, "s", "contract: between samples of a hold entry", "BENCH_HOLD_INTERVAL_SEC", 0.1, False),
-    "plane_ready_timeout": Default(90, "s", "10x a slow cold start of a control plane", "BENCH_PLANE_READY_SEC", 1, False),
+    "hold_interval": Default(
+        5, "s", "contract: between samples of a hold entry", "BENCH_HOLD_INTERVAL_SEC", 0.1, False
+    ),
+    "plane_ready_timeout": Default(
+        90, "s", "10x a slow cold start of a control plane", "BENCH_PLANE_READY_SEC", 1, False
+    ),
     "plane_memory": Default(400 << 20, "bytes", "what one control plane may take: measured about 320 MB, with room"),
     "memory_reserve": Default(1 << 30, "bytes", "left to the host beside all planes and agents"),
     "pool_size": Default(2, "planes", "booted ahead; on 2 cores more only competes with combos", "BENCH_POOL_SIZE", 0),
     "setup_timeout": Default(120, "s", "a task's setup", "BENCH_SETUP_TIMEOUT_SEC", 1, False),
     "script_timeout": Default(300, "s", "one solution or wrong script in a proof"),
-    "stop_grace": Default(20, "s", "a stopped combo may tear down so long before it is killed", "BENCH_STOP_GRACE_SEC", 0, False),
+    "stop_grace": Default(
+        20, "s", "a stopped combo may tear down so long before it is killed", "BENCH_STOP_GRACE_SEC", 0, False
+    ),
     "kill_ladder": Default(2, "s", "between TERM and KILL of a process group"),
     "activity_interval": Default(30, "s", "the journal gets at most one activity event per combo in this time"),
     "lock_wait": Default(3600, "s", "how long a combo waits for its token's lock held by another run"),
-    "status_ballast": Default(1 << 20, "bytes", "preallocated in the run folder so that the journal can be closed on a full disk"),
+    "status_ballast": Default(
+        1 << 20, "bytes", "preallocated in the run folder so that the journal can be closed on a full disk"
+    ),
     "least_secret": Default(8, "characters", "shorter values would redact ordinary words"),
     "journal_snapshot": Default(500, "events", "a snapshot after so many keeps status and resume fast"),
 }
@@ -115,7 +131,9 @@ def value(name: str, env: Mapping[str, str] = os.environ) -> float:
         number = float(int(raw)) if row.integer else float(raw)
     except ValueError:
         kind = "a whole number" if row.integer else "a number"
-        raise ConfigError(f"{row.env}={raw!r} is not {kind} ({row.unit})", fix=f"set it to {kind} >= {row.minimum:g}") from None
+        raise ConfigError(
+            f"{row.env}={raw!r} is not {kind} ({row.unit})", fix=f"set it to {kind} >= {row.minimum:g}"
+        ) from None
     if not number >= row.minimum or number == float("inf"):
         raise ConfigError(f"{row.env}={raw!r} is out of range", fix=f"set it to at least {row.minimum:g} ({row.unit})")
     return number

@@ -113,7 +113,9 @@ class Plan:
         """Build from decoded JSON; ConfigError names `where`."""
         try:
             if data["version"] != PLAN_VERSION:
-                raise ConfigError(f"plan version {data['version']!r} is not known", where=where, fix="use a matching devops-bench")
+                raise ConfigError(
+                    f"plan version {data['version']!r} is not known", where=where, fix="use a matching devops-bench"
+                )
             options = dict(data["options"])
             for key in ("agent_extra_flags", "mcp_server", "skills_paths"):
                 options[key] = tuple(options[key])
