@@ -109,8 +109,8 @@ def identity(pid: int | None = None) -> ProcessIdentity | None:
 def die_with_parent(expected_parent: int, sig: int = signal.SIGKILL) -> None:
     """Ask the kernel to send `sig` when the parent's forking thread ends; exits at once if it already has.
 
-    Call from the main thread of a child that was forked from its parent's main thread: the signal fires on the end of the
-    forking *thread*.
+    Call from the main thread of a child that was forked from its parent's main thread: the signal fires on the end of
+    the forking *thread*.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(sig), 0, 0, 0) != 0:
@@ -135,8 +135,8 @@ def wait_ended(pidfd: int, timeout: float) -> bool:
 def end_process(who: ProcessIdentity, grace: float, *, group: bool = False) -> bool:
     """End a process that need not be our child: TERM and CONT, `grace` seconds later KILL. True if it has ended.
 
-    CONT goes along because a stopped process keeps TERM pending. With `group` the signals go to its process group as well
-    (only while the leader lives, so that a reused group id is never hit).
+    CONT goes along because a stopped process keeps TERM pending. With `group` the signals go to its process group as
+    well (only while the leader lives, so that a reused group id is never hit).
     """
     fd = who.open_pidfd()
     if fd is None:
