@@ -20,7 +20,7 @@ PLAN_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """One value of the configuration axis. `preset` is as written (`gcli+mcp`), `agent` the canonical key (`gemini`)."""
+    """One value of the configuration axis: `preset` in normal form (`gcli+mcp`), `agent` the canonical key (`gemini`)."""
 
     preset: str
     agent: str
@@ -37,8 +37,8 @@ class AgentConfig:
 class Combo:
     """One cell of the matrix. `token` is `c` + 7 hex digits of the rid; `cluster_name` is `<token>-<base>`.
 
-    `task_file` is the absolute path of task.yaml, `task_key` its folder's unique id in the plan (as `common/opa-remediation`).
-    `provider` is the cluster provider after overrides. `repeat` counts from 0.
+    `task_file` is the absolute path of task.yaml, `task_key` its folder's unique id in the plan (as
+    `common/opa-remediation`). `provider` is the cluster provider after overrides. `repeat` counts from 0.
     """
 
     rid: str
