@@ -332,6 +332,36 @@ class Category(StrEnum):
     GENERATE = "generate"
 
 
+class ChaosTrigger(Strict):
+    """When a chaos action starts: `delay_seconds` after the agent did."""
+
+    type: Literal["time"]
+    delay_seconds: float = Field(default=0, ge=0, strict=False)
+
+
+class ChaosTarget(Strict):
+    """Where the load goes. `duration` is text such as `60s`, or seconds."""
+
+    service_url: str
+    qps: int = Field(default=10, gt=0)
+    duration: str | int = 60
+    concurrency: int = Field(default=1, gt=0)
+
+
+class ChaosAction(Strict):
+    type: Literal["generate_load"]
+    target: ChaosTarget
+
+
+class ChaosEntry(Strict):
+    """One chaos event; `verify` is the name of a verification entry that must survive it."""
+
+    name: str
+    trigger: ChaosTrigger
+    action: ChaosAction
+    verify: str | None = None
+
+
 class NodeGroup(Strict):
     """Nodes of one shape in `cluster.yaml`; `count` > 1 names them name-0, name-1 ..."""
 
@@ -348,8 +378,9 @@ class NodeGroup(Strict):
 class ClusterNeeds(Strict):
     """`cluster.yaml` beside task.yaml: nodes, extra kwok stages, the agent's rights.
 
-    `agent_role` is a list of RBAC rules (with optional `namespaces`); None means edit in all namespaces but kube-*, and read
-    cluster-wide. `stages` are files relative to the task folder; `stages/*.yaml` is read without being named.
+    `agent_role` is a list of RBAC rules (with optional `namespaces`); None means edit in all namespaces but kube-*, and
+    read cluster-wide. `stages` are files relative to the task folder; `stages/*.yaml` is read without being named.
+    After loading the list holds the absolute paths of all of them, in order.
     """
 
     nodes: list[NodeGroup] = Field(default_factory=list)
@@ -358,7 +389,7 @@ class ClusterNeeds(Strict):
 
 
 class TaskSpec(Strict):
-    """A loaded task with placeholders still in place. `folder` is absolute; `key` is its path below the catalogue root."""
+    """A loaded task, placeholders still in place. `folder` is absolute; `key` is its path below the catalogue root."""
 
     folder: Path
     key: str
