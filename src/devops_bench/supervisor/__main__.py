@@ -1,0 +1,71 @@
+"""`python -m devops_bench.supervisor RUN_DIR READY_FD`: the detached process of a run.
+
+Writes one line to READY_FD: `ok` once the launch (or the take-over) is durably journalled, else `error: ...`.
+Everything else goes to `supervisor.log` in the run folder, where standard output already points.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from devops_bench import settings
+from devops_bench.errors import BenchError, ExitCode
+from devops_bench.matrix.plan import Plan
+from devops_bench.supervisor import snapshot, sweep
+from devops_bench.supervisor.core import Supervisor
+from devops_bench.supervisor.journal import Journal
+from devops_bench.supervisor.locks import RunLock
+
+
+def main() -> int:
+    """Run the supervisor; returns its exit code."""
+    run_dir, ready_fd = Path(sys.argv[1]), int(sys.argv[2])
+    os.set_inheritable(ready_fd, False)
+    try:
+        return asyncio.run(supervise(run_dir, ready_fd))
+    except BenchError as error:
+        tell(ready_fd, f"error: {error.message()}")
+        print(error.message(), flush=True)
+        return int(error.exit_code)
+    except OSError as error:
+        tell(ready_fd, f"error: {error}")
+        print(f"stopped: {error}", flush=True)
+        return int(ExitCode.INVALID)
+
+
+async def supervise(run_dir: Path, ready_fd: int) -> int:
+    """Take the run's lock, fold its journal, and work until it is done or stopped."""
+    env = dict(os.environ)
+    plan = Plan.read(run_dir)
+    with RunLock(run_dir) as lock:
+        lock.acquire("supervisor")
+        journal = Journal(run_dir, ballast=settings.integer("status_ballast", env))
+        try:
+            state, _offset = snapshot.load(run_dir)
+            supervisor = Supervisor(plan, run_dir, journal, state, env)
+            if not state.launched:
+                supervisor.record("launched", rids=[combo.rid for combo in plan.combos], notes=list(plan.notes))
+            elif not state.done:
+                supervisor.resume()
+            tell(ready_fd, "ok")
+            sweep.dead_planes(supervisor)
+            done = await supervisor.run()
+        finally:
+            journal.close()
+    return int(ExitCode.OK if done else ExitCode.INVALID)
+
+
+def tell(fd: int, line: str) -> None:
+    """Answer the launcher once; it may have gone away."""
+    try:
+        os.write(fd, line.encode() + b"\n")
+        os.close(fd)
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""The supervisor's side of the fork server: ask for a combo process and get its pid, inside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from typing import Any
+
+from devops_bench.errors import TransientError
+from devops_bench.supervisor import zygote
+
+
+class ForkServer:
+    """Starts the zygote on first use and again after its death. `exits` maps pids to exit codes, as hints."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._sock: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: dict[int, asyncio.Future[int]] = {}
+        self._next = 0
+        self.exits: dict[int, int] = {}
+
+    @property
+    def pid(self) -> int | None:
+        """The zygote's pid while it runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start the zygote; it imports the harness while the supervisor goes on."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, zygote.DATAGRAM)
+        ours.setblocking(False)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "devops_bench.supervisor.zygote", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        self._sock = ours
+        self._loop.add_reader(ours, self._readable)
+
+    async def fork(self, request: dict[str, Any], fds: dict[str, int]) -> int:
+        """Fork a combo that waits on its gate; returns its pid. TransientError when the fork failed."""
+        if self._sock is None:
+            self.start()
+        assert self._sock is not None
+        self._next += 1
+        number = self._next
+        answer: asyncio.Future[int] = self._loop.create_future()
+        self._waiting[number] = answer
+        message = {"id": number, "request": request, "fds": list(fds)}
+        try:
+            zygote.send(self._sock, message, list(fds.values()))
+        except BlockingIOError:
+            self._waiting.pop(number)
+            await asyncio.sleep(0.01)
+            return await self.fork(request, fds)
+        except OSError as error:
+            self._lost()
+            raise TransientError(f"the fork server is gone ({error.strerror})") from None
+        return await answer
+
+    def _readable(self) -> None:
+        assert self._sock is not None
+        while True:
+            try:
+                message, _fds = zygote.receive(self._sock)
+            except BlockingIOError:
+                return
+            except OSError:
+                message = None
+            if message is None:
+                self._lost()
+                return
+            self._handle(message)
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        if "exit" in message:
+            self.exits[message["exit"]] = message["code"]
+        elif "id" in message:
+            answer = self._waiting.pop(message["id"])
+            if answer.done():
+                return
+            if "pid" in message:
+                answer.set_result(message["pid"])
+            else:
+                answer.set_exception(TransientError(message["error"]))
+
+    def _lost(self) -> None:
+        """The zygote died: those who wait hear of it, and the next fork starts a new one."""
+        if self._sock is not None:
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+            self._sock = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        waiting, self._waiting = self._waiting, {}
+        for answer in waiting.values():
+            if not answer.done():
+                answer.set_exception(TransientError("the fork server died"))
+
+    def close(self) -> None:
+        """Let the zygote go; running combos stay."""
+        if self._sock is not None:
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+            self._sock = None
+        if self._process is not None:
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+
+def open_gate() -> tuple[int, int]:
+    """(read end for the combo, write end for us), both close-on-exec."""
+    return os.pipe2(os.O_CLOEXEC)

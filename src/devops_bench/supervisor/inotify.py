@@ -1,0 +1,61 @@
+"""A minimal inotify: wake up when a file of a run grows or a name appears, without polling and without threads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+IN_MODIFY = 0x00000002
+IN_MOVED_TO = 0x00000080
+IN_CREATE = 0x00000100
+_HEADER = struct.Struct("iIII")
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Inotify:
+    """An inotify descriptor. `fileno()` is readable when something happened; `read()` says what."""
+
+    def __init__(self) -> None:
+        self._fd = _LIBC.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if self._fd < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"inotify_init1: {os.strerror(code)} (see fs.inotify.max_user_instances)")
+
+    def fileno(self) -> int:
+        """The descriptor, for select or an event loop."""
+        return int(self._fd)
+
+    def watch(self, path: Path, mask: int = IN_MODIFY | IN_CREATE | IN_MOVED_TO) -> int:
+        """Watch a file or directory; returns the watch number. OSError when it is missing or limits are reached."""
+        number = _LIBC.inotify_add_watch(self._fd, os.fsencode(path), mask)
+        if number < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"inotify_add_watch {path}: {os.strerror(code)}")
+        return int(number)
+
+    def unwatch(self, number: int) -> None:
+        """Forget a watch; harmless when it is already gone."""
+        _LIBC.inotify_rm_watch(self._fd, number)
+
+    def read(self) -> Iterator[tuple[int, str]]:
+        """(watch number, name below a watched directory or "") of everything that has happened."""
+        try:
+            raw = os.read(self._fd, 65536)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(raw):
+            number, _mask, _cookie, length = _HEADER.unpack_from(raw, at)
+            at += _HEADER.size
+            name = raw[at : at + length].rstrip(b"\0")
+            at += length
+            yield number, os.fsdecode(name)
+
+    def close(self) -> None:
+        """Close the descriptor; idempotent."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

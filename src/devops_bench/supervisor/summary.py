@@ -1,0 +1,61 @@
+"""The end of a run: status files, the aggregated rows, the summary, and `.done`, in this order and never twice."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devops_bench.paths import atomic_write, private_dir
+
+if TYPE_CHECKING:
+    from devops_bench.supervisor.core import Supervisor
+
+STATUS = "status"
+DONE = ".done"
+COPIED = frozenset(
+    {"results.json", "rows.json", "manifest.json", "manifests.json", "summary.json", "trajectory.json", STATUS}
+)
+
+
+def write_status(run_dir: Path, rid: str, exit_code: int) -> None:
+    """`exit=<rc>`: this rid is terminal. Durable, so that `.done` is never there before it."""
+    atomic_write(private_dir(run_dir / rid) / STATUS, f"exit={exit_code}\n")
+
+
+def finish(supervisor: Supervisor) -> None:
+    """Summarise and mark the run as done. Safe to repeat after a crash at any point."""
+    from devops_bench.report import summarise
+
+    run_dir = supervisor.run_dir
+    if not supervisor.state.summarised:
+        supervisor.take_snapshot()
+        summarise(run_dir)
+        supervisor.record("summarised", counts=supervisor.state.counts())
+    publish(run_dir, supervisor.plan.options.results_dir, supervisor.env)
+    if not supervisor.state.done:
+        supervisor.record("done")
+    supervisor.take_snapshot()
+    if not (run_dir / DONE).exists():
+        (run_dir / ".ballast").unlink(missing_ok=True)
+        atomic_write(run_dir / DONE, "ALL_DONE\n")
+
+
+def publish(run_dir: Path, results_dir: str | None, env: Mapping[str, str]) -> None:
+    """Copy the contract's files to `results_dir/<stamp>`, never half: a temporary name, then a rename."""
+    if not results_dir:
+        return
+    target = Path(results_dir).expanduser() / run_dir.name
+    if target.exists():
+        return
+    private_dir(target.parent)
+    draft = target.parent / f".{run_dir.name}.tmp"
+    shutil.rmtree(draft, ignore_errors=True)
+    for source in sorted(run_dir.rglob("*")):
+        if source.is_file() and source.name in COPIED:
+            goal = draft / source.relative_to(run_dir)
+            private_dir(goal.parent)
+            shutil.copy2(source, goal)
+    if draft.exists():
+        draft.rename(target)

@@ -1,0 +1,16 @@
+"""What a supervisor does about the leftovers of dead ones: planes without an owner, state of combos that died."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from devops_bench.supervisor.core import Supervisor
+
+
+def dead_planes(supervisor: Supervisor) -> None:
+    """End control planes whose owner is dead and remove their folders; says so in the log."""
+    from devops_bench.clusters.sweep import sweep
+
+    for gone in sweep(supervisor.state_root):
+        print(f"swept {gone}", flush=True)

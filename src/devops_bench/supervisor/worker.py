@@ -1,0 +1,191 @@
+"""One running combo as the supervisor sees it: its process, its events, its limits.
+
+Works alike for a combo that this supervisor started and for one that it adopted: the end is learnt from a pidfd,
+progress from the combo's own `events.jsonl`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from devops_bench import settings
+from devops_bench.process import ProcessIdentity
+from devops_bench.settings import ComboState, FailureClass
+from devops_bench.combo.events import NAME as EVENTS
+from devops_bench.combo.outcome import Outcome
+from devops_bench.supervisor.inotify import IN_CREATE, IN_MODIFY, Inotify
+
+# Events of a combo that go into the run's journal as they are; anything else counts as activity.
+MERGED = frozenset({"phase", "guard_blocked", "heartbeat"})
+
+
+class Worker:
+    """Watches one combo until its process has ended, then calls `on_end(self)` once."""
+
+    def __init__(
+        self,
+        rid: str,
+        who: ProcessIdentity,
+        directory: Path,
+        loop: asyncio.AbstractEventLoop,
+        record: Callable[..., None],
+        on_end: Callable[[Worker], None],
+    ) -> None:
+        self.rid = rid
+        self.who = who
+        self.directory = directory
+        self.ended_for: Outcome | None = None
+        self._loop = loop
+        self._record = record
+        self._on_end = on_end
+        self._pidfd: int | None = None
+        self._inotify: Inotify | None = None
+        self._offset = 0
+        self._seen = time.monotonic()
+        self._reported = 0.0
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def start(self, wall: float, stall: float) -> None:
+        """Begin to watch; limits in seconds."""
+        self._pidfd = self.who.open_pidfd()
+        if self._pidfd is None:
+            self._loop.call_soon(self._ended)
+            return
+        self._loop.add_reader(self._pidfd, self._ended)
+        try:
+            self._inotify = Inotify()
+            self._inotify.watch(self.directory, IN_MODIFY | IN_CREATE)
+            self._loop.add_reader(self._inotify.fileno(), self._changed)
+        except OSError:
+            # Out of inotify instances: progress is then read once a second; the end still comes from the pidfd.
+            self._inotify = None
+            self._later(1.0, self._tick)
+        self._read_events()
+        self._later(wall, self._over_time, wall)
+        self._later(stall, self._check_stall, stall)
+
+    def _later(self, delay: float, call: Callable[..., None], *args: Any) -> None:
+        self._timers.append(self._loop.call_later(delay, call, *args))
+        self._timers = [timer for timer in self._timers if not timer.cancelled()][-8:]
+
+    def _tick(self) -> None:
+        self._read_events()
+        self._later(1.0, self._tick)
+
+    def _changed(self) -> None:
+        assert self._inotify is not None
+        for _number, name in self._inotify.read():
+            if name == EVENTS:
+                self._read_events()
+        self._seen = time.monotonic()
+
+    def _read_events(self) -> None:
+        try:
+            with (self.directory / EVENTS).open("rb") as handle:
+                handle.seek(self._offset)
+                raw = handle.read()
+        except FileNotFoundError:
+            return
+        whole = raw.rfind(b"\n") + 1
+        self._offset += whole
+        for line in raw[:whole].splitlines():
+            self._seen = time.monotonic()
+            try:
+                event = json.loads(line)
+                self._merge(str(event.pop("event")), event)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue  # a combo's own file may be damaged by a kill; its outcome does not depend on it
+
+    def _merge(self, name: str, event: dict[str, Any]) -> None:
+        for taken in ("seq", "time", "run", "rid"):
+            event.pop(taken, None)
+        if name in MERGED:
+            self._record(name, rid=self.rid, **event)
+        elif self._seen - self._reported >= settings.TABLE["activity_interval"].value:
+            self._reported = self._seen
+            self._record("agent_activity", rid=self.rid, kind=name)
+
+    def _over_time(self, wall: float) -> None:
+        self._give_up("combo-timeout", f"the combo took longer than {wall:g} s")
+
+    def _check_stall(self, stall: float) -> None:
+        quiet = time.monotonic() - max(self._seen, self._log_seen())
+        if quiet >= stall:
+            self._give_up("combo-stalled", f"no event and no output for {quiet:.0f} s")
+        else:
+            self._later(max(1.0, stall - quiet), self._check_stall, stall)
+
+    def _log_seen(self) -> float:
+        newest = 0.0
+        for path in (self.directory.parent / "run.log", self.directory / "agent.log"):
+            try:
+                newest = max(newest, path.stat().st_mtime)
+            except OSError:
+                continue
+        return time.monotonic() - (time.time() - newest) if newest else 0.0
+
+    def _give_up(self, signature: str, reason: str) -> None:
+        self.ended_for = Outcome(
+            state=ComboState.INVALID,
+            exit=1,
+            klass=FailureClass.INFRA.value,
+            signature=signature,
+            reason=f"{reason}; last processes: {self._processes()}",
+        )
+        self.end(settings.TABLE["stop_grace"].value)
+
+    def _processes(self) -> str:
+        """Names and states of the combo's process group: what hung."""
+        import psutil
+
+        try:
+            root = psutil.Process(self.who.pid)
+            tree = [root, *root.children(recursive=True)]
+            return ", ".join(f"{p.name()}[{p.status()}]" for p in tree[:12])
+        except psutil.Error:
+            return "none"
+
+    def end(self, grace: float) -> None:
+        """Ask it to tear down (TERM and CONT); after `grace` seconds kill its process group."""
+        if grace <= 0:
+            self._signal(signal.SIGKILL)
+            return
+        self._signal(signal.SIGTERM)
+        self._signal(signal.SIGCONT)
+        self._later(grace, self._signal, signal.SIGKILL)
+
+    def _signal(self, sig: signal.Signals) -> None:
+        if self._pidfd is None:
+            return
+        try:
+            if sig is signal.SIGKILL and self.who.alive():
+                os.killpg(self.who.pid, sig)
+            signal.pidfd_send_signal(self._pidfd, sig)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+    def _ended(self) -> None:
+        self._read_events()
+        self.close()
+        self._on_end(self)
+
+    def close(self) -> None:
+        """Stop watching; the combo goes on."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+        if self._inotify is not None:
+            self._loop.remove_reader(self._inotify.fileno())
+            self._inotify.close()
+            self._inotify = None
