@@ -14,7 +14,7 @@ from devops_bench.tasks.spec import ClusterNeeds
 class Cluster:
     """A running cluster. Paths are on the host; `admin_kubeconfig` never reaches the agent.
 
-    `facts` fill placeholders (CLUSTER_NAME, NAMESPACE ...). `kubectl` is the argv prefix of a kubectl of the right version.
+    `facts` fill placeholders (CLUSTER_NAME, NAMESPACE ...). `kubectl` is the argv prefix of a fitting kubectl.
     """
 
     name: str

@@ -1,0 +1,33 @@
+"""Fixtures for cluster tests: the real control-plane binary, and a state root that must be empty afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devops_bench.clusters import binary, leases
+from devops_bench.clusters.sweep import end, processes_of
+
+
+@pytest.fixture(scope="session")
+def kube() -> Path:
+    """The control-plane binary; skipped without one, unless REQUIRE_ALL makes that an error."""
+    found = binary.find()
+    if found is None:
+        message = "no control-plane binary; run `devops-bench clusters install`"
+        pytest.fail(message) if os.environ.get("REQUIRE_ALL") == "1" else pytest.skip(message)
+    return found
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Path]:
+    """A state root; whatever a failing test left running in it is ended."""
+    path = tmp_path / "state"
+    path.mkdir(mode=0o700)
+    yield path
+    for folder in leases.folders(path):
+        for who in processes_of(folder):
+            end(who)
