@@ -148,9 +148,9 @@ def test_a_damaged_file_is_one_line_that_names_it(tmp_path: Path, content: bytes
 
 def test_older_rows_without_the_newer_keys_are_read_as_they_are(tmp_path: Path) -> None:
     old = {
-        "setupId": "m-api", "model": "m", "harness": "api", "augmentation": ["sandboxed"],
-        "runId": "run_20260101_000000", "t": "2026-01-01T00:00:00Z", "taskFolder": "a", "taskName": "A", "iteration": 0, "status": "success",
-        "outcomeScore": None, "unknown": {"x": 1},
+        "setupId": "m-api", "model": "m", "harness": "api", "augmentation": ["sandboxed"], "taskFolder": "a",
+        "runId": "run_20260101_000000", "t": "2026-01-01T00:00:00Z", "taskName": "A", "iteration": 0,
+        "status": "success", "outcomeScore": None, "unknown": {"x": 1},
     }  # fmt: skip
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([old]))
