@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devops_bench import paths, settings
+from devops_bench.combo import outcome as outcomes
+from devops_bench.combo.outcome import Outcome
 from devops_bench.errors import BenchError, HarnessError, TransientError
 from devops_bench.matrix.plan import Combo, Plan
 from devops_bench.process import ProcessIdentity, identity
 from devops_bench.settings import ComboState, FailureClass
-from devops_bench.combo import outcome as outcomes
 from devops_bench.supervisor import attempts, policy, snapshot, summary
-from devops_bench.combo.outcome import Outcome
 from devops_bench.supervisor.forks import ForkServer, open_gate
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import take_token
@@ -55,7 +55,7 @@ class Supervisor:
         self._held: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
-        self._rng = random.Random()
+        self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._since_snapshot = 0
         self._loop = asyncio.get_running_loop()
         self._forks = ForkServer(self._loop)

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from devops_bench.settings import ComboState
 from devops_bench.combo.outcome import Outcome
+from devops_bench.settings import ComboState
 from devops_bench.supervisor.state import ComboStatus
 
 MAX_RETRIES = 2
@@ -40,7 +40,7 @@ def startable(
 
 
 def decide_retry(outcome: Outcome, retries: int, stopping: bool, rng: random.Random) -> Retry | None:
-    """Only an invalid attempt with a transient cause is tried again, at most twice, with exponential backoff and jitter."""
+    """Only an invalid attempt with a transient cause is tried again: at most twice, exponential backoff with jitter."""
     if outcome.state is not ComboState.INVALID or not outcome.transient or stopping or retries >= MAX_RETRIES:
         return None
     delay = BASE_DELAY * 2**retries * (1 + rng.random() / 2)

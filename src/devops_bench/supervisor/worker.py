@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench import settings
-from devops_bench.process import ProcessIdentity
-from devops_bench.settings import ComboState, FailureClass
 from devops_bench.combo.events import NAME as EVENTS
 from devops_bench.combo.outcome import Outcome
+from devops_bench.process import ProcessIdentity
+from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor.inotify import IN_CREATE, IN_MODIFY, Inotify
 
 # Events of a combo that go into the run's journal as they are; anything else counts as activity.
