@@ -1,7 +1,7 @@
 """Where the control-plane binary comes from: environment, wheel, cache, or a build on first need.
 
-`find` never builds and costs milliseconds; `ensure` builds. Cached binaries are keyed by the content of the sources, the
-Go version and the architecture, so that a change of the sources is never served by an older binary.
+`find` never builds and costs milliseconds; `ensure` builds. Cached binaries are keyed by the content of the sources,
+the Go version and the architecture, so that changed sources are never served by an older binary.
 """
 
 from __future__ import annotations
