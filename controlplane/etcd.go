@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	etcdDir = "etcd"
+	// Socket names are relative to the working directory, which is the cluster's: a socket's path may have 108 bytes at
+	// most, and that directory may be deeper.
+	etcdSocket     = "etcd.sock"
+	etcdPeerSocket = "etcd-peer.sock"
+	etcdEndpoint   = "unix://" + etcdSocket
+
+	etcdQuotaBytes = 1 << 30
+	walSegment     = 4 << 20 // bytes; the default of 64 MB is allocated twice before the first write
+)
+
+// startEtcd runs the store and returns when it serves. Its data need not survive a crash, so nothing waits for the disk.
+func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error)) error {
+	wal.SegmentSizeBytes = walSegment
+	config := embed.NewConfig()
+	config.Name = "etcd"
+	config.Dir = filepath.Join(dir, etcdDir)
+	config.UnsafeNoFsync = true
+	config.QuotaBackendBytes = etcdQuotaBytes
+	// One member elects itself after at most two election times.
+	config.TickMs, config.ElectionMs = 10, 50
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Host: etcdSocket}}
+	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: etcdPeerSocket}}
+	// Advertised addresses must look like host:port. Nothing listens there and nobody asks.
+	config.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:2379"}}
+	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:2380"}}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(
+		zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(log), zap.ErrorLevel)))
+
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := <-server.Err(); err != nil {
+			failed(fmt.Errorf("etcd: %w", err))
+		}
+	}()
+	select {
+	case <-server.Server.ReadyNotify():
+		return nil
+	case <-server.Server.StopNotify():
+		return fmt.Errorf("etcd stopped while starting")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

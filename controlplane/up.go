@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// bootTimeout is far beyond any start that is still going to succeed, also on a machine that is busy.
+const bootTimeout = 120 * time.Second
+
+// upOptions are what "kube up" was asked for. Paths are absolute.
+type upOptions struct {
+	dir        string
+	nodesFile  string
+	stageFiles []string
+	auditBytes int64
+	keepDir    bool
+	stdin      string
+}
+
+// readyLine is the one line on standard output.
+type readyLine struct {
+	Server      string            `json:"server"`
+	PID         int               `json:"pid"`
+	Dir         string            `json:"dir"`
+	Kubeconfigs map[string]string `json:"kubeconfigs"`
+	AuditLog    string            `json:"audit_log"`
+	Kubernetes  string            `json:"kubernetes"`
+	Nodes       int               `json:"nodes"`
+	Seconds     float64           `json:"seconds"`
+}
+
+func up(args []string) int {
+	started := time.Now()
+	options, err := parseUp(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kube up:", oneLine(err.Error()))
+		return 2
+	}
+	end := &ending{stderr: os.Stderr}
+	nodes, err := readNodes(options.nodesFile)
+	if err != nil {
+		end.fail(err)
+	}
+	stages, err := loadStages(options.stageFiles)
+	if err != nil {
+		end.fail(err)
+	}
+	if err := claimDir(options.dir); err != nil {
+		end.fail(err)
+	}
+	if !options.keepDir {
+		end.dir = options.dir
+	}
+	var input io.Reader = os.Stdin
+	if options.stdin == "ignore" {
+		input = nil
+	}
+	end.watch(input)
+	line, err := boot(options, nodes, stages, end)
+	if err != nil {
+		end.fail(err)
+	}
+	line.Seconds = float64(time.Since(started).Milliseconds()) / 1000
+	if err := json.NewEncoder(os.Stdout).Encode(line); err != nil {
+		end.fail(err)
+	}
+	select {}
+}
+
+func parseUp(args []string) (upOptions, error) {
+	options := upOptions{auditBytes: defaultAuditBytes}
+	flags := flag.NewFlagSet("kube up", flag.ContinueOnError)
+	flags.StringVar(&options.dir, "dir", "", "directory of the cluster: absent or empty, removed at the end (required)")
+	flags.StringVar(&options.nodesFile, "nodes", "", "YAML file with the nodes (default: node-0, node-1, node-2)")
+	flags.Func("stages", "YAML file with kwok stages to add; may be repeated", func(path string) error {
+		options.stageFiles = append(options.stageFiles, path)
+		return nil
+	})
+	flags.Int64Var(&options.auditBytes, "audit-max-bytes", options.auditBytes, "size at which the audit log ends")
+	flags.BoolVar(&options.keepDir, "keep-dir", false, "leave the directory behind")
+	flags.StringVar(&options.stdin, "stdin", "watch", "watch: end when standard input ends; ignore: do not look at it")
+	if err := flags.Parse(args); err != nil {
+		return options, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return options, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case options.dir == "":
+		return options, errors.New("--dir is required")
+	case options.auditBytes <= 0:
+		return options, errors.New("--audit-max-bytes must be positive")
+	case options.stdin != "watch" && options.stdin != "ignore":
+		return options, fmt.Errorf("--stdin is %q; it must be watch or ignore", options.stdin)
+	}
+	var err error
+	for _, path := range []*string{&options.dir, &options.nodesFile} {
+		if *path != "" && err == nil {
+			*path, err = filepath.Abs(*path)
+		}
+	}
+	return options, err
+}
+
+// claimDir makes dir ours: absent or empty before, private after. It becomes the working directory, so that socket names
+// stay short whatever the depth.
+func claimDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty; a cluster needs a directory of its own", dir)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chdir(dir)
+}
+
+// boot starts everything and returns when the cluster is usable. What fails later ends the process through end.
+func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending) (*readyLine, error) {
+	ctx := context.Background()
+	starting, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	log, err := setUpLogging(filepath.Join(options.dir, logFile))
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	run := func(name string, work func() error) {
+		go func() {
+			err := work()
+			if err == nil {
+				err = errors.New("stopped")
+			}
+			end.fail(fmt.Errorf("%s: %w", name, err))
+		}()
+	}
+
+	etcdReady := make(chan error, 1)
+	go func() { etcdReady <- startEtcd(starting, options.dir, log, end.fail) }()
+	ids, err := newIdentities(options.dir, "https://"+listener.Addr().String(), firstServiceIP)
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	kubeconfigs, err := ids.writeKubeconfigs(options.dir)
+	if err != nil {
+		return nil, err
+	}
+	auditLog := filepath.Join(options.dir, auditFile)
+	backend, err := newAuditBackend(auditLog, options.auditBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := <-etcdReady; err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	run("kube-apiserver", func() error { return runAPIServer(ctx, options.dir, listener, backend) })
+	admin := ids.restConfig(userAdmin, "kube")
+	if err := awaitReadyz(starting, admin); err != nil {
+		return nil, err
+	}
+
+	controllerConfig := filepath.Join(options.dir, pkiDir, "controllers")
+	if err := ids.writeKubeconfig(controllerConfig, userController); err != nil {
+		return nil, err
+	}
+	run("kube-controller-manager", func() error { return runControllers(ctx, options.dir, controllerConfig) })
+	run("kube-scheduler", func() error { return runScheduler(ctx, ids) })
+	client, err := kubernetes.NewForConfig(ids.protobufConfig(userKubelet, kubeletAgent))
+	if err != nil {
+		return nil, err
+	}
+	if err := createNodes(starting, client, nodes); err != nil {
+		return nil, err
+	}
+	if err := startKubelets(ctx, ids, stages, log); err != nil {
+		return nil, fmt.Errorf("kubelets: %w", err)
+	}
+	go renewLeases(ctx, client)
+	if err := awaitUsable(starting, client, len(nodes)); err != nil {
+		return nil, err
+	}
+	return &readyLine{
+		Server: ids.server, PID: os.Getpid(), Dir: options.dir, Kubeconfigs: kubeconfigs, AuditLog: auditLog,
+		Kubernetes: pins().Kubernetes, Nodes: len(nodes),
+	}, nil
+}
