@@ -20,7 +20,7 @@ PLAN_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """One value of the configuration axis: `preset` in normal form (`gcli+mcp`), `agent` the canonical key (`gemini`)."""
+    """One value of the configuration axis: `preset` in normal form (`gcli+mcp`), `agent` its key (`gemini`)."""
 
     preset: str
     agent: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import AgentConfig
-from devops_bench.matrix.suggest import advice
+from devops_bench.tasks.suggest import did_you_mean
 
 # preset -> canonical agent key (`harness` of a row). The first preset of a key is its normal form.
 PRESETS: dict[str, str] = {
@@ -55,7 +55,9 @@ def canonical_agent(name: str, place: Place = NOWHERE) -> str:
     """
     key = _KEY_OF.get(name)
     if key is None:
-        raise ConfigError(f"unknown agent {name!r}", where=place.where, line=place.line, fix=advice(name, PRESETS))
+        raise ConfigError(
+            f"unknown agent {name!r}", where=place.where, line=place.line, fix=did_you_mean(name, PRESETS)
+        )
     return key
 
 
@@ -79,15 +81,13 @@ def parse_config(text: str, place: Place = NOWHERE) -> tuple[AgentConfig, tuple[
                 f"unknown feature {feature!r} in agent configuration {text!r}",
                 where=place.where,
                 line=place.line,
-                fix=advice(feature, FEATURES),
+                fix=did_you_mean(feature, FEATURES),
             )
     chosen = tuple(feature for feature in FEATURES if feature in features)
     preset = "+".join((_PRESET_OF[key], *chosen))
     config = AgentConfig(preset=preset, agent=key, mcp="mcp" in chosen, skills="skills" in chosen)
-    notes = (
-        () if len(features) == len(chosen) else (f"agent configuration {text!r} repeats a feature: read as {preset}",)
-    )
-    return config, notes
+    repeated = len(features) > len(chosen)
+    return config, (f"agent configuration {text!r} repeats a feature: read as {preset}",) if repeated else ()
 
 
 def parse_configs(texts: Iterable[str], place: Place = NOWHERE) -> tuple[tuple[AgentConfig, ...], tuple[str, ...]]:
