@@ -40,7 +40,8 @@ def root_help() -> str:
         "Usage: devops-bench COMMAND [ARGS]...\n\n"
         "Evaluate AI agents on real DevOps tasks, each combo in a Kubernetes cluster of its own.\n\n"
         "Commands:\n" + "\n".join(lines) + "\n\n"
-        "Options:\n  --version  Show the version\n  --help     Show this text; `devops-bench COMMAND --help` shows more\n\n"
+        "Options:\n  --version  Show the version\n"
+        "  --help     Show this text; `devops-bench COMMAND --help` shows more\n\n"
         "Exit codes: 0 all passed, 1 a task failed, 2 usage or configuration, 3 invalid or unfinished,\n"
         "            4 already active, 124 the follower gave up waiting, 130 interrupted\n"
     )

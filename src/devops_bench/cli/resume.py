@@ -16,7 +16,7 @@ from devops_bench import paths
 def command(stamp: str, detach: bool, as_json: bool) -> int:
     """Start a new supervisor for run STAMP. Finished combos stay as they are; running ones are adopted."""
     from devops_bench.cli.attach import attach, conclude
-    from devops_bench.cli.keys import combo_environment
+    from devops_bench.cli.keys import supervisor_environment
     from devops_bench.matrix.plan import Plan
     from devops_bench.supervisor import launch, runs, snapshot, summary
     from devops_bench.supervisor.follow import Ending, exit_code
@@ -27,7 +27,7 @@ def command(stamp: str, detach: bool, as_json: bool) -> int:
         state, _offset = snapshot.load(run_dir)
         return conclude(run_dir, Ending.DONE, int(exit_code(state)), as_json)
     plan = Plan.read(run_dir)
-    launch.start(run_dir, combo_environment(os.environ, vertex=plan.options.vertex))
+    launch.start(run_dir, supervisor_environment(plan.options, os.environ))
     if not as_json:
         click.echo(f"STAMP={run_dir.name}")
     return 0 if detach else attach(run_dir, as_json)

@@ -58,7 +58,7 @@ class Supervisor:
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._since_snapshot = 0
         self._loop = asyncio.get_running_loop()
-        self._forks = ForkServer(self._loop)
+        self._forks = ForkServer(self._loop, run_dir)
         self._planes = Planes(self.combos, env, self._loop, self.record, self._wake.set)
 
     def record(self, event: str, **fields: Any) -> None:

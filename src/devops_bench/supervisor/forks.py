@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from devops_bench.errors import TransientError
@@ -16,8 +17,9 @@ from devops_bench.supervisor import zygote
 class ForkServer:
     """Starts the zygote on first use and again after its death. `exits` maps pids to exit codes, as hints."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, run_dir: Path) -> None:
         self._loop = loop
+        self._run_dir = run_dir
         self._sock: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: dict[int, asyncio.Future[int]] = {}
@@ -37,7 +39,7 @@ class ForkServer:
         ours.setblocking(False)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "devops_bench.supervisor.zygote", str(theirs.fileno())],
+                [sys.executable, "-m", "devops_bench.supervisor.zygote", str(theirs.fileno()), str(self._run_dir)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
             )

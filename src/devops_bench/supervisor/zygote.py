@@ -1,6 +1,7 @@
 """The fork server: a process that has the harness imported and does nothing but fork combos.
 
-It is started with `python -m devops_bench.supervisor.zygote FD`, where FD is a SOCK_SEQPACKET socket to the supervisor.
+It is started with `python -m devops_bench.supervisor.zygote FD RUN_DIR`, where FD is a SOCK_SEQPACKET socket to the
+supervisor. It reads the plan once for all combos.
 It has no loop, no threads, no clients, and it never keeps a descriptor that belongs to a combo. Protocol, one JSON
 datagram each:
 
@@ -23,6 +24,7 @@ import select
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 DATAGRAM = 1 << 20
@@ -52,11 +54,11 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
     return json.loads(data), list(fds)
 
 
-def serve(sock: socket.socket) -> None:
+def serve(sock: socket.socket, run_dir: Path) -> None:
     """Fork combos until the supervisor is gone."""
     from devops_bench.combo import entry
 
-    entry.preload()
+    entry.preload(run_dir)
     gc.collect()
     gc.freeze()
     wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -134,10 +136,10 @@ def _child(message: dict[str, Any], fds: list[int]) -> int:
 
 
 def main() -> None:
-    """Entry of `python -m devops_bench.supervisor.zygote FD`."""
+    """Entry of `python -m devops_bench.supervisor.zygote FD RUN_DIR`."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
-    serve(sock)
+    serve(sock, Path(sys.argv[2]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,22 @@
+"""The environment of a supervisor: this one, plus the keys of `~/secrets.env`, minus what the plan drops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devops_bench.matrix.plan import PlanOptions
+
+
+def with_secrets(env: Mapping[str, str]) -> dict[str, str]:
+    """`env` plus what `~/secrets.env` adds; a variable that is already set wins. Raises ConfigError."""
+    from devops_bench.matrix.secrets import read_secrets, secrets_file
+
+    secrets = read_secrets(secrets_file(env))
+    return {**{name: secrets[name] for name in secrets}, **env}
+
+
+def supervisor_environment(options: PlanOptions, env: Mapping[str, str]) -> dict[str, str]:
+    """What the supervisor and its combos get. Raises ConfigError when the secrets file is unusable."""
+    from devops_bench.matrix.environment import launch_environment
+
+    return launch_environment(options, with_secrets(env))

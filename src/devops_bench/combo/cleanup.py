@@ -1,0 +1,31 @@
+"""Removing what a dead combo left on this host. Called by the supervisor, never by the combo itself."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+
+def sweep_combo(state_root: Path, rid: str, cluster_name: str) -> list[str]:
+    """End the combo's control plane and strays, remove its private state; one line for each thing that is left."""
+    from devops_bench.clusters.sweep import sweep
+
+    sweep(state_root, only=cluster_name)
+    state_dir = state_root / rid
+    left = end_strays(rid)
+    shutil.rmtree(state_dir, ignore_errors=True)
+    if state_dir.exists():
+        left.append(f"folder {state_dir}")
+    return left
+
+
+def end_strays(rid: str) -> list[str]:
+    """Kill processes of an unsandboxed agent that outlived their combo, found by the tag in their environment."""
+    from devops_bench.process import end_process, identity, tagged
+
+    left = []
+    for pid in tagged("DEVOPS_BENCH_COMBO", rid):
+        who = identity(pid)
+        if who is not None and not end_process(who, 0.5):
+            left.append(f"process {pid} of the agent")
+    return left

@@ -1,0 +1,139 @@
+"""How a combo process begins: from the fork server (`run_forked`) or in the foreground (`run_here`).
+
+Sets up redaction before anything is printed, the signals that end an attempt, and the watch on the control plane.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from devops_bench.combo.events import EventLog
+from devops_bench.combo.failure import PlaneLost, Stopped
+from devops_bench.combo.outcome import Outcome
+from devops_bench.combo.request import Request
+from devops_bench.combo.runlog import RunLog, capture
+from devops_bench.combo.world import World
+from devops_bench.matrix.plan import Plan
+from devops_bench.process import ProcessIdentity, wait_ended
+from devops_bench.redact import Redactor
+from devops_bench.settings import ComboState, FailureClass
+
+_plan: list[Plan] = []
+
+
+def preload(run_dir: Path) -> None:
+    """Import what every combo needs and read the plan, once, in the fork server.
+
+    Starts no thread, keeps nothing open.
+    """
+    from devops_bench.combo import attempt
+
+    assert attempt
+    _plan[:] = [Plan.read(run_dir)]
+
+
+def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:
+    """The life of a forked combo; the exit code is a hint, `outcome.json` is the outcome."""
+    run_dir, rid = Path(request["run_dir"]), str(request["rid"])
+    env = dict(os.environ)
+    redactor = Redactor.from_env(env)
+    directory = Path(request["directory"])
+    log = RunLog(run_dir / rid / "run.log", redactor.stream())
+    capture(log)
+    try:
+        plan = _plan[0]
+        combo = next(item for item in plan.combos if item.rid == rid)
+        full = Request(
+            plan=plan,
+            combo=combo,
+            attempt=int(request["attempt"]),
+            directory=directory,
+            env=env,
+            plane_folder=Path(request["plane"]) if request.get("plane") else None,
+            plane_fd=fds.get("plane"),
+            token_fd=fds.get("token"),
+        )
+        return run_here(full, log, redactor).exit
+    except BaseException as error:  # the last net: the outcome must say what happened
+        log.write("".join(traceback.format_exception(error)))
+        reason = redactor.text(f"{type(error).__name__}: {error}")
+        outcome = Outcome(
+            ComboState.INVALID, 1, klass=FailureClass.HARNESS.value, signature="combo-crashed", reason=reason
+        )
+        outcome.write(directory, rid=rid, attempt=int(request["attempt"]))
+        return outcome.exit
+    finally:
+        log.close()
+
+
+def run_here(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
+    """Run one attempt in this process (main thread) and leave its outcome."""
+    from devops_bench.combo.attempt import Attempt
+
+    _signals(Stopped)
+    events = EventLog(request.directory, redactor)
+    attempt = Attempt(
+        request=request,
+        log=log,
+        events=events,
+        redactor=redactor,
+        shield=_shield,
+        watch_plane=watch_plane,
+    )
+    try:
+        outcome = attempt.execute()
+    finally:
+        events.close()
+    log.line(f"outcome {outcome.state}")
+    outcome.write(request.directory, rid=request.combo.rid, attempt=request.attempt)
+    return outcome
+
+
+def _signals(error: type[BaseException]) -> None:
+    def stop(_signal: int, _frame: object) -> None:
+        raise error
+
+    def lost(_signal: int, _frame: object) -> None:
+        raise PlaneLost
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGUSR2, lost)
+
+
+def _shield() -> None:
+    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
+        signal.signal(sig, signal.SIG_IGN)
+
+
+def watch_plane(world: World) -> Callable[[], None]:
+    """Interrupt the main thread when the combo's control plane ends; call the result to stop watching."""
+    process: ProcessIdentity | None = None
+    plane = getattr(world.provider, "planes", {}).get(world.cluster.name)
+    if plane is not None:
+        process = plane.process
+    fd = process.open_pidfd() if process is not None else None
+    if plane is not None and fd is None:
+        raise PlaneLost
+    if fd is None:
+        return lambda: None
+    quiet = threading.Event()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def watch() -> None:
+        while not quiet.is_set():
+            if wait_ended(fd, 0.5):
+                if not quiet.is_set():
+                    signal.pthread_kill(main, signal.SIGUSR2)
+                break
+        os.close(fd)
+
+    threading.Thread(target=watch, name="plane-watch", daemon=True).start()
+    return quiet.set
