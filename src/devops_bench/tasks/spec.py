@@ -167,7 +167,10 @@ class CloudResourceProperty(CheckBase):
 
 
 class AuditCheck(CheckBase):
-    """How many recorded requests of the agent match: the API server's own record, not the transcript."""
+    """How many recorded requests of the agent match: the API server's own record, not the transcript.
+
+    Only granted requests count, unless `include_denied`.
+    """
 
     type: Literal["audit"]
     verbs: list[str] = Field(default_factory=list)
@@ -176,6 +179,7 @@ class AuditCheck(CheckBase):
     names: list[str] = Field(default_factory=list)
     min_count: int = 0
     max_count: int | None = None
+    include_denied: bool = False
 
 
 class FileCheck(CheckBase):
