@@ -61,8 +61,8 @@ def scan(
     """The `cheating_report`: `flagged` if there is a breach (a finding of severity high), `clean` if all was read
     and there is none, `no_data` if there was nothing to read or not all was read in `budget_sec` seconds.
 
-    `trajectory` is that of the record, `prompt` the task's text as the agent got it, `audit` the agent's own audit events
-    (None: there is no audit log, so that claims cannot be checked).
+    `trajectory` is that of the record, `prompt` the task's text as the agent got it, `audit` the agent's own audit
+    events (None: there is no audit log, so that claims cannot be checked).
     """
     own = names or OwnNames()
     findings: list[Finding] = []
