@@ -119,7 +119,8 @@ def _check_env(doc: Document, path: Path) -> None:
 def _first_problem(error: ValidationError, doc: Document, path: Path) -> ConfigError:
     """The first problem in the file's order, and how many lines have others."""
     problems: list[tuple[int, Any]] = [(doc.line(item["loc"]), item) for item in error.errors(include_url=False)]
-    line, item = min(problems, key=lambda pair: pair[0])
+    # An unknown key explains a missing one, so it goes first.
+    line, item = min(problems, key=lambda pair: (pair[1]["type"] != "extra_forbidden", pair[0]))
     loc = tuple(part for part in item["loc"] if part not in {"bool", "str"} or part in doc.data)
     known = ModelPair.model_fields if loc[0] in {"judge", "chaos"} else MatrixFile.model_fields
     what, _, fix = explain(item["type"], loc, item["input"], item.get("ctx", {}), known).partition("; ")

@@ -75,9 +75,12 @@ def read_secrets(path: Path) -> Secrets:
         return Secrets({})
     except OSError as error:
         raise ConfigError(f"cannot be read: {os.strerror(error.errno or 0)}", where=path) from None
-    with os.fdopen(descriptor, "rb") as handle:
-        _refuse_open(os.fstat(handle.fileno()), path)
-        raw = handle.read(MAX_BYTES + 1)
+    try:
+        _refuse_open(os.fstat(descriptor), path)
+        with os.fdopen(os.dup(descriptor), "rb") as handle:
+            raw = handle.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(raw) > MAX_BYTES:
         raise ConfigError("is larger than 1 MiB", where=path, fix="keep only KEY=VALUE lines in it")
     try:
