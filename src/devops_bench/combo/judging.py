@@ -1,0 +1,120 @@
+"""Judging one attempt: the negative check before the agent, samples while it works, the verdict after it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from devops_bench.combo.failure import Failure, Invalid
+from devops_bench.combo.request import Request
+from devops_bench.combo.world import World
+from devops_bench.settings import FailureClass
+from devops_bench.tasks.spec import Role
+from devops_bench.verification import (
+    EntryResult,
+    HoldSampler,
+    Limits,
+    Status,
+    VerifyContext,
+    assert_once,
+    take_baseline,
+    verify,
+)
+
+if TYPE_CHECKING:
+    from devops_bench.agents.sandbox import Sandbox
+
+
+class Judging:
+    """The checks of one attempt. Made after setup: the baseline is what setup left."""
+
+    def __init__(self, here: World, request: Request, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.entries = list(here.task.verification_spec)
+        self.parse_failures = list(here.task.parse_failures)
+        self.results: list[EntryResult] | None = None
+        self._holds: HoldSampler | None = None
+        context = VerifyContext(
+            kube=here.kube,
+            workspace=here.workspace,
+            home=here.home,
+            audit_log=here.cluster.audit_log,
+            sandbox_run=self._in_sandbox,
+            namespace=here.cluster.facts.get("NAMESPACE", "default"),
+            limits=Limits.from_env({**os.environ, **request.env}),
+        )
+        self.context = replace(context, baseline=take_baseline(self.entries, context))
+
+    def _in_sandbox(self, argv: Sequence[str], timeout: float) -> tuple[int, str, str]:
+        return self.sandbox.check(argv, timeout)
+
+    def negative_check(self) -> None:
+        """Raise Invalid unless at least one objective fails and every safeguard holds, before the agent has begun."""
+        if not self.entries:
+            return
+        results = assert_once(self.entries, self.context)
+        broken = [r for r in results if r.status is Status.ERROR]
+        if broken:
+            first = broken[0]
+            raise Invalid(
+                Failure(
+                    FailureClass.INFRA,
+                    "negative-check-error",
+                    f"check {first.name} could not be evaluated before the agent: {first.reason}",
+                    True,
+                )
+            )
+        harmed = [r for r in results if r.role is Role.SAFEGUARD and r.status is Status.FAIL]
+        if harmed:
+            reason = f"safeguard {harmed[0].name} does not hold before the agent: {harmed[0].reason}"
+            raise Invalid(Failure(FailureClass.TASK, "safeguard-broken-at-start", reason))
+        objectives = [r for r in results if r.role is Role.OBJECTIVE]
+        if objectives and all(r.status is Status.PASS for r in objectives) and not self.parse_failures:
+            raise Invalid(
+                Failure(FailureClass.TASK, "solved-at-start", "every objective is met before the agent has begun")
+            )
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Sample the safeguards of mode hold while the agent works."""
+        self._holds = HoldSampler(self.entries, self.context)
+        self._holds.start()
+        try:
+            yield
+        finally:
+            self._holds.stop()
+
+    def verify(self) -> None:
+        """Evaluate everything; the results are in `results`."""
+        self.results = verify(self.entries, self.parse_failures, self.context, self._holds)
+
+    def failure(self) -> Failure | None:
+        """An entry that could not be evaluated leaves the attempt unjudged: error is neither pass nor fail."""
+        for result in self.results or []:
+            if result.status is Status.ERROR:
+                reason = f"check {result.name} could not be evaluated: {result.reason}"
+                return Failure(FailureClass.INFRA, "verification-error", reason, True)
+        return None
+
+    def passed(self) -> bool:
+        """True when every objective is met and every safeguard held."""
+        return bool(self.results) and all(r.status is Status.PASS for r in self.results or [])
+
+    def first_miss(self) -> str:
+        """The decisive line of a failed attempt: the heaviest unmet objective, or the broken safeguard."""
+        missed = [r for r in self.results or [] if r.status is not Status.PASS]
+        if not missed:
+            return ""
+        worst = max(missed, key=lambda r: (r.role is Role.SAFEGUARD, r.weight))
+        return f"{worst.name}: {worst.reason}"
+
+    def lines(self) -> list[str]:
+        """One line per entry for the log."""
+        return [f"{r.status.value:<5} {r.role.value} {r.name}: {r.reason}" for r in self.results or []]
+
+    def report(self) -> list[dict[str, Any]]:
+        """The record's `verification_report`."""
+        return [result.as_report() for result in self.results or []]

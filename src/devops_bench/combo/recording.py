@@ -1,0 +1,195 @@
+"""From an attempt to its files: record, scores, integrity report, environment, trajectory. Invalid attempts too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from devops_bench import integrity, paths, scoring
+from devops_bench.agents import trajectory
+from devops_bench.clusters import binary
+from devops_bench.results.environment import Environment, code_hash, hash_binary, hash_json, hash_tree
+from devops_bench.results.record import Record, RecordStatus, VerificationStatus, task_fields, terminal_reason,
+tool_names from devops_bench.results.setup import Setup, utc_now
+from devops_bench.results.write import write_attempt
+from devops_bench.verification import rollup
+
+if TYPE_CHECKING:
+    from devops_bench.combo.attempt import Attempt
+
+AUDIT_EVENTS = 100_000
+
+
+def write(attempt: Attempt) -> tuple[float | None, bool]:
+    """Write the attempt's files; returns (outcome score, passed). Raises OSError when the disk refuses."""
+    request, run = attempt.request, attempt.run
+    calls = trajectory.to_contract(run) if run is not None else []
+    audit = audit_events(attempt.audit)
+    report = integrity.scan(
+        calls,
+        run.output if run is not None else "",
+        attempt.world.task.prompt if attempt.world is not None else "",
+        sandboxed=attempt.sandboxed,
+        names=own_names(attempt),
+        audit=audit,
+    )
+    record = _record(attempt, calls, report)
+    setup = Setup(
+        model=request.combo.model,
+        harness=request.combo.config.agent,
+        augmentation=request.combo.config.augmentation,
+        run_id=request.directory.name,
+        t=utc_now(),
+        sandbox=request.plan.options.sandbox,
+        iteration=request.combo.repeat,
+        timeout_sec=request.plan.options.agent_timeout_sec,
+        judge_model=request.plan.options.judge_model,
+    )
+    document = trajectory.to_atif(run, _atif_meta(attempt)) if run is not None else None
+    row = write_attempt(
+        request.directory,
+        record,
+        setup,
+        environment(attempt),
+        attempt.redactor,
+        trajectory=document,
+        audit_log=attempt.audit,
+    )
+    judged = attempt.failure is None and not attempt.stopped
+    passed = judged and not row.catastrophic and _passed(attempt)
+    return (row.outcome_score if judged else None), passed
+
+
+def _passed(attempt: Attempt) -> bool:
+    judge = attempt.judge
+    if judge is None:
+        return False
+    return judge.passed() if judge.entries or judge.parse_failures else True
+
+
+def _record(attempt: Attempt, calls: list[dict[str, Any]], report: Mapping[str, Any]) -> Record:
+    run, judge = attempt.run, attempt.judge
+    error = None
+    if attempt.failure is not None:
+        error = f"{attempt.failure.klass}: {attempt.failure.reason}"
+    elif attempt.stopped:
+        error = "stopped"
+    fields: dict[str, Any] = {"name": attempt.request.combo.task_name, "folder": attempt.request.combo.task_key}
+    if attempt.raw is not None:
+        filled = attempt.world.task if attempt.world is not None else attempt.raw
+        fields = task_fields(attempt.raw, filled)
+    record = Record(
+        **fields,
+        status=RecordStatus.SUCCESS if error is None else RecordStatus.FAILED,
+        error=error,
+        cheating_report=report,
+        sandboxed=attempt.sandboxed,
+        capabilities_granted={
+            "use_mcp": bool(attempt.environment.get("mcp")),
+            "skills": list(attempt.environment.get("skills", ())),
+        },
+    )
+    if run is not None:
+        record = replace(
+            record,
+            output=run.output,
+            latency=run.latency,
+            tokens=run.usage.as_tokens() if run.usage is not None else {},
+            terminal_reason=terminal_reason(run.end.value),
+            model_turns=run.model_turns,
+            tool_wait_sec=run.tool_wait_sec,
+            served_models=run.served_models,
+            tools=tool_names(calls),
+            skills=run.skills_used,
+            trajectory=calls,
+            errors=run.errors,
+        )
+    return replace(record, **_verified(attempt, report, calls, judge))
+
+
+def _verified(
+    attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str, Any]], judge: Any
+) -> dict[str, Any]:
+    if judge is None or judge.results is None:
+        return {}
+    found: dict[str, Any] = {
+        "verification_report": judge.report(),
+        "verification_status": VerificationStatus.PARSE_ERROR
+        if judge.parse_failures and not judge.entries
+        else VerificationStatus.EVALUATED,
+    }
+    if attempt.failure is None and not attempt.stopped:
+        found["scores"] = scoring.score(
+            rollup(judge.results, judge.parse_failures),
+            integrity=integrity.catastrophic_score(report),
+            calls=calls,
+        )
+    return found
+
+
+def audit_events(path: Path | None) -> list[dict[str, Any]] | None:
+    """The agent's recorded requests, at most AUDIT_EVENTS; None when there is no audit log."""
+    if path is None:
+        return None
+    events = []
+    with path.open("rb") as handle:
+        for line in handle:
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                continue  # a torn last line: the plane was killed
+            if len(events) >= AUDIT_EVENTS:
+                break
+    return events
+
+
+def own_names(attempt: Attempt) -> integrity.OwnNames:
+    """Paths of this host that the agent has no way to know."""
+    env = attempt.request.env
+    secret: dict[integrity.Category, list[str]] = {
+        integrity.Category.RESULTS_DIR: [str(paths.runs_root(env))],
+        integrity.Category.HARNESS_ENVIRONMENT: [str(paths.state_root(env))],
+    }
+    visible: list[str] = []
+    if attempt.raw is not None:
+        secret[integrity.Category.TASK_DEFINITION] = [str(attempt.raw.folder)]
+    if attempt.world is not None:
+        visible = [str(attempt.world.workspace), str(attempt.world.home)]
+    return integrity.OwnNames(secret, visible)
+
+
+def environment(attempt: Attempt) -> Environment:
+    """What the attempt ran on."""
+    request, found = attempt.request, attempt.environment
+    task = attempt.raw
+    plane: dict[str, Any] = {}
+    if attempt.world is not None and attempt.world.cluster.kubectl:
+        path = Path(attempt.world.cluster.kubectl[0])
+        cache = paths.cache_root(request.env) / "hashes"
+        plane = {"name": request.combo.provider, "versions": binary.versions(path), "hash": hash_binary(path, cache)}
+    return Environment(
+        auth_mode=str(found.get("auth_mode", "none")),
+        sandbox=found.get("sandbox", {"kind": "off"}),
+        network=str(found.get("network", "shared")),
+        control_plane=plane,
+        agent={
+            "name": request.combo.config.agent,
+            "version": attempt.run.version if attempt.run is not None else "",
+        },
+        task_hash=request.plan.task_hashes.get(request.combo.task_key),
+        checks_hash=hash_json([e.model_dump(mode="json") for e in task.verification_spec]) if task is not None else None,
+        skills_hash=hash_tree(*found["skills_paths"]) if found.get("skills_paths") else None,
+        code_hash=code_hash(),
+        versions={"attempt": request.attempt},
+    )
+
+
+def _atif_meta(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "session_id": attempt.request.directory.name,
+        "agent": attempt.request.combo.config.agent,
+        "model": attempt.request.combo.model,
+    }
