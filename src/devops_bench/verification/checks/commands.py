@@ -1,0 +1,32 @@
+"""`command`: a program run inside the agent's sandbox, judged by its exit code and output."""
+
+from __future__ import annotations
+
+from devops_bench.tasks.spec import CommandCheck
+from devops_bench.verification.matching import Document, Expectation, judge
+from devops_bench.verification.scope import CannotEvaluate, Scope
+from devops_bench.verification.verdict import Verdict, errored, failed, passed
+
+
+def command(check: CommandCheck, scope: Scope) -> Verdict:
+    """Exit code first, then `op` over stdout. A run that outlives its time is an error: nothing was established."""
+    run = scope.context.sandbox_run
+    if run is None:
+        raise CannotEvaluate("this combo has no sandbox to run commands in")
+    seconds = min(check.timeout_sec, scope.deadline.remaining())
+    if seconds <= 0:
+        return errored("no time was left to run it")
+    try:
+        code, stdout, stderr = run(list(check.command), seconds)
+    except TimeoutError:
+        return errored(f"{check.command[0]} did not end within {seconds:g} s")
+    except OSError as error:
+        return errored(f"{check.command[0]} could not be run: {error}")
+    if code != check.expect_exit:
+        said = (stderr.strip() or stdout.strip()).splitlines()
+        return failed(
+            f"{check.command[0]} ended with {code}, not {check.expect_exit}" + (f": {said[-1]}" if said else "")
+        )
+    if check.op is None:
+        return passed(f"{check.command[0]} ended with {code}")
+    return judge([Document("stdout", stdout.removesuffix("\n"))], Expectation(None, check.op, check.value), "")

@@ -1,0 +1,167 @@
+"""Tells when waiting longer cannot help: the cluster is at rest and no timer that could move it is pending.
+
+At rest: one list of Leases carries the store's revision, which every write of any kind increases by one. If it grew
+by exactly as many writes as Leases changed between two looks, nothing else was written. One small request a look, and
+it sees every kind, custom ones included. A Lease renewed twice between two looks counts as a change: that only
+prolongs the wait.
+
+Pending timers are read off the objects (`longest_timer`): controllers and the scheduler wait silently in backoff, so
+three quiet seconds prove nothing while a pod is unschedulable or a ReplicaSet is refused its pods.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from devops_bench.kube import Deadline, KubeClient, KubeError
+
+LOOK_EVERY = 0.5  # seconds between two looks; shorter than any Lease renewal
+
+
+class RestWatcher:
+    """Follows the store's revision. Not thread-safe."""
+
+    def __init__(self, kube: KubeClient) -> None:
+        self._kube = kube
+        self._revision: int | None = None
+        self._leases: dict[str, str] = {}
+        self._since = time.monotonic()
+
+    def look(self, deadline: Deadline) -> bool:
+        """True if something other than Leases may have changed since the last look."""
+        try:
+            found = self._kube.list_with_version("leases.coordination.k8s.io", metadata_only=True, deadline=deadline)
+            revision = int(found.resource_version)
+        except (KubeError, ValueError):
+            self._revision = None
+            self._since = time.monotonic()
+            return True
+        leases = {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in found.items}
+        renewed = sum(self._leases.get(uid) != version for uid, version in leases.items())
+        renewed += sum(uid not in leases for uid in self._leases)
+        moved = self._revision is None or revision - self._revision > renewed
+        self._revision, self._leases = revision, leases
+        if moved:
+            self._since = time.monotonic()
+        return moved
+
+    @property
+    def quiet_for(self) -> float:
+        """Seconds since something other than a Lease was seen to change."""
+        return time.monotonic() - self._since
+
+
+TIMER_KINDS = (
+    "pods",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "deployments.apps",
+    "jobs.batch",
+    "cronjobs.batch",
+    "horizontalpodautoscalers.autoscaling",
+    "persistentvolumeclaims",
+    "namespaces",
+)
+
+_SCHEDULER_BACKOFF = 12.0  # podMaxBackoffSeconds is 10
+_HPA_SYNC = 17.0  # horizontal-pod-autoscaler-sync-period is 15
+_VOLUME_SYNC = 17.0  # pvclaimbinder-sync-period is 15
+_NAMESPACE_RETRY = 20.0
+_CRON = 65.0  # the next minute, and its Job's start
+
+
+def longest_timer(objects: Mapping[str, Sequence[Mapping[str, Any]]], concerned: Iterable[str], now: float) -> float:
+    """Seconds of silence that prove nothing for these objects; infinite while a controller retries in growing backoff.
+
+    `objects` by the names of TIMER_KINDS; `concerned` are the kinds that the waiting entries read; `now` is epoch
+    seconds.
+    """
+    waits = [0.0]
+    for pod in objects.get("pods", ()):
+        waits.append(_pod_timer(pod, now))
+    for kind in ("replicasets.apps", "statefulsets.apps"):
+        for item in objects.get(kind, ()):
+            wanted = int((item.get("spec") or {}).get("replicas", 1))
+            if int((item.get("status") or {}).get("replicas") or 0) < wanted and not _waits_in_order(item, kind):
+                waits.append(math.inf)
+    for item in objects.get("daemonsets.apps", ()):
+        status = item.get("status") or {}
+        if int(status.get("currentNumberScheduled") or 0) < int(status.get("desiredNumberScheduled") or 0):
+            waits.append(math.inf)
+    for item in objects.get("deployments.apps", ()):
+        waits.append(float((item.get("spec") or {}).get("minReadySeconds") or 0))
+    for item in objects.get("jobs.batch", ()):
+        spec, status = item.get("spec") or {}, item.get("status") or {}
+        if (
+            status.get("failed")
+            and not status.get("completionTime")
+            and not spec.get("suspend")
+            and not _job_failed(status)
+        ):
+            waits.append(math.inf)
+    reads_jobs = any(kind.startswith(("job", "cronjob", "cj", "pod", "po.")) or kind == "po" for kind in concerned)
+    if reads_jobs and any(not (item.get("spec") or {}).get("suspend") for item in objects.get("cronjobs.batch", ())):
+        waits.append(_CRON)
+    if objects.get("horizontalpodautoscalers.autoscaling"):
+        waits.append(_HPA_SYNC)
+    if any((item.get("status") or {}).get("phase") == "Pending" for item in objects.get("persistentvolumeclaims", ())):
+        waits.append(_VOLUME_SYNC)
+    if any(item["metadata"].get("deletionTimestamp") for item in objects.get("namespaces", ())):
+        waits.append(_NAMESPACE_RETRY)
+    return max(waits)
+
+
+def _pod_timer(pod: Mapping[str, Any], now: float) -> float:
+    metadata = pod["metadata"]
+    if metadata.get("deletionTimestamp"):
+        # The time by which it should be gone; held by a finalizer it may be past, and then nothing is to come.
+        return max(0.0, _epoch(str(metadata["deletionTimestamp"])) - now + 2)
+    for condition in (pod.get("status") or {}).get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return 0.0 if condition.get("reason") == "SchedulingGated" else _SCHEDULER_BACKOFF
+    return 0.0
+
+
+def _waits_in_order(item: Mapping[str, Any], kind: str) -> bool:
+    """An ordered StatefulSet makes its next pod only after the one before is ready: no timer, but that pod's health."""
+    if kind != "statefulsets.apps" or (item.get("spec") or {}).get("podManagementPolicy") == "Parallel":
+        return False
+    status = item.get("status") or {}
+    return int(status.get("readyReplicas") or 0) < int(status.get("replicas") or 0)
+
+
+def _job_failed(status: Mapping[str, Any]) -> bool:
+    return any(item.get("type") == "Failed" and item.get("status") == "True" for item in status.get("conditions") or [])
+
+
+def _epoch(text: str) -> float:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def read_timers(kube: KubeClient, concerned: Iterable[str], call_timeout: float) -> float:
+    """`longest_timer` of the cluster now; infinite when it cannot be read: then nothing is known to be at rest."""
+    deadline = Deadline.after(call_timeout)
+    try:
+        objects = {kind: kube.list(kind, deadline=deadline) for kind in TIMER_KINDS}
+    except KubeError:
+        return math.inf
+    return longest_timer(objects, concerned, time.time())
+
+
+def longest_stage_delay(stages: Iterable[Mapping[str, Any]]) -> float:
+    """The longest delay (seconds, with jitter) of kwok Stage documents: a pod may sit still so long and yet move."""
+    longest = 0.0
+    for stage in stages:
+        delay = (stage.get("spec") or {}).get("delay") or {}
+        fixed = float(delay.get("durationMilliseconds") or 0)
+        longest = max(longest, max(fixed, float(delay.get("jitterDurationMilliseconds") or 0)) / 1000)
+    return longest

@@ -1,0 +1,28 @@
+"""What one evaluation of one entry gets: the context, this pass's view of the cluster, and its deadline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devops_bench.kube import Deadline
+from devops_bench.verification.context import VerifyContext
+from devops_bench.verification.snapshot import Snapshot
+
+
+class CannotEvaluate(Exception):
+    """A check lacks what it needs (cluster, workspace, audit log, baseline); reported as an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Passed to every check function."""
+
+    context: VerifyContext
+    snapshot: Snapshot | None
+    deadline: Deadline
+
+    def cluster(self) -> Snapshot:
+        """This pass's view of the cluster. Raises CannotEvaluate without one."""
+        if self.snapshot is None:
+            raise CannotEvaluate("this combo has no cluster to look at")
+        return self.snapshot

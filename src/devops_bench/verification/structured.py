@@ -1,0 +1,80 @@
+"""Text that an agent wrote, as plain data: JSON, TOML or YAML (1.2, several documents), bounded in every direction.
+
+Hostile input: an alias bomb, a self-reference, nesting that overflows a C parser's stack, megabytes. The YAML parser is
+the pure Python one on purpose: the C one dies of a deep document, and the combo with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from datetime import date, datetime, time
+from typing import Any
+
+MOST_BYTES = 1 << 20  # of JSON or TOML
+MOST_YAML_BYTES = 256 << 10  # about 5 s of the pure parser at worst
+MOST_NODES = 50_000
+MOST_DEPTH = 100
+
+
+class Unreadable(ValueError):
+    """The text is not what its name says, or too large; the message is one line."""
+
+
+def parse(text: str, name: str) -> list[Any]:
+    """The documents in `text`; the kind is told by the ending of `name`, YAML by default. Raises Unreadable."""
+    ending = name.rpartition(".")[2].lower()
+    limit = MOST_BYTES if ending in {"json", "toml"} else MOST_YAML_BYTES
+    if len(text) > limit:
+        raise Unreadable(f"{name} is larger than {limit >> 10} KiB")
+    try:
+        if ending == "json":
+            documents = [json.loads(text)]
+        elif ending == "toml":
+            documents = [tomllib.loads(text)]
+        else:
+            documents = _yaml(text)
+    except RecursionError:
+        raise Unreadable(f"{name} is nested too deep") from None
+    except (ValueError, ArithmeticError) as error:
+        raise Unreadable(
+            f"{name} cannot be parsed: {str(error).splitlines()[0] if str(error) else 'malformed'}"
+        ) from None
+    budget = [MOST_NODES]
+    return [_plain(document, budget, 0, name) for document in documents if document is not None]
+
+
+def _yaml(text: str) -> list[Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return list(YAML(typ="safe", pure=True).load_all(text))
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}: " if mark is not None else ""
+        raise ValueError(place + str(getattr(error, "problem", None) or "malformed YAML")) from None
+    except (TypeError, AttributeError, KeyError, AssertionError) as error:
+        # The parser's own slips on odd documents (unhashable keys and the like).
+        raise ValueError(f"malformed YAML ({type(error).__name__})") from None
+
+
+def _plain(value: Any, budget: list[int], depth: int, name: str) -> Any:
+    """A copy of plain JSON types without shared parts, so that nothing later can explode."""
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise Unreadable(f"{name} has more than {MOST_NODES} values (aliases counted)")
+    if depth > MOST_DEPTH:
+        raise Unreadable(f"{name} is nested deeper than {MOST_DEPTH}")
+    if isinstance(value, dict):
+        return {str(key): _plain(item, budget, depth + 1, name) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item, budget, depth + 1, name) for item in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
