@@ -25,7 +25,7 @@ from devops_bench.kube.transport import Origin
 
 CALL_TIMEOUT = 10.0  # seconds; ten times a slow list on a busy two-core host
 PAGE = 500  # objects per page, as kubectl
-FIELD_MANAGER = "devops-bench"
+FIELD_MANAGER = "kubectl"  # shows in managedFields: an agent must not read there what made its cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +259,10 @@ class KubeClient:
         return self._http.json(
             "PATCH", path, deadline, body=manifest, content="application/apply-patch+yaml", as_user=as_user
         )
+
+    def post(self, path: str, body: Mapping[str, Any], *, deadline: Deadline | None = None) -> dict[str, Any]:
+        """POST to an absolute URL path: subresources such as a service account's `token`. The caller quotes names."""
+        return self._http.json("POST", path, deadline or Deadline.after(self.timeout), body=body)
 
     def patch(
         self,

@@ -1,0 +1,210 @@
+"""Provider `existing`: the user's own cluster, one namespace per combo.
+
+The kubeconfig and the context are named explicitly (BENCH_EXISTING_KUBECONFIG, BENCH_EXISTING_CONTEXT): the ambient
+KUBECONFIG and the current context are never used, so that no evaluation ever runs where somebody happened to be logged
+in. The agent gets the token of a ServiceAccount that can do nothing outside its namespace. A namespace is removed only
+when it carries our labels and the UID that we noted when we made it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from devops_bench.clusters import binary, kubeconfig, rbac
+from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.grants import apply, wait_effective
+from devops_bench.errors import ConfigError, RefusedError, TaskError, TransientError
+from devops_bench.kube import Deadline, KubeClient, KubeConflict, KubeForbidden, KubeNotFound
+from devops_bench.paths import atomic_write, private_dir
+from devops_bench.tasks.spec import ClusterNeeds
+
+KUBECONFIG = "BENCH_EXISTING_KUBECONFIG"
+CONTEXT = "BENCH_EXISTING_CONTEXT"
+ADMIN_FILE = "admin.kubeconfig"
+AGENT_FILE = "agent/config"
+MCP_FILE = "mcp/config"
+UID_FILE = "namespace.uid"
+ACCOUNTS = ("oncall", "oncall-tools")
+TOKEN_SECONDS = 24 * 3600  # more than any combo takes; a cluster may shorten it
+GONE_TIMEOUT = 120.0  # seconds for a namespace to go; what hangs longer is residue
+
+
+class Existing:
+    """The provider. Raises ConfigError at once when the cluster is not named explicitly."""
+
+    name = "existing"
+
+    def __init__(self, env: Mapping[str, str] = os.environ) -> None:
+        missing = [variable for variable in (KUBECONFIG, CONTEXT) if not env.get(variable)]
+        if missing:
+            raise ConfigError(
+                f"provider `existing` needs {' and '.join(missing)}; the ambient kubeconfig is never used",
+                fix=f"set {KUBECONFIG} to a file and {CONTEXT} to one of its contexts",
+            )
+        self.path = Path(env[KUBECONFIG]).expanduser()
+        self.context = env[CONTEXT]
+        self.kubectl = _kubectl(env)
+
+    def create(self, name: str, needs: ClusterNeeds, state_dir: Path) -> Cluster:
+        """Make the namespace `name`, an account confined to it, and its kubeconfigs.
+
+        Raises RefusedError when the namespace exists, ConfigError for missing rights, TaskError for needs that a
+        namespace cannot give.
+        """
+        rules = _confined(rbac.parse(needs.agent_role), needs, name)
+        admin = kubeconfig.extract(self.path, self.context)
+        private_dir(state_dir)
+        kubeconfig.write(state_dir / ADMIN_FILE, admin)
+        place: dict[str, Any] = admin["clusters"][0]["cluster"]
+        with self._client(state_dir) as kube:
+            try:
+                self._make_namespace(kube, name, state_dir)
+                self._grant(kube, name, rules)
+                for account, file in zip(ACCOUNTS, (AGENT_FILE, MCP_FILE), strict=True):
+                    token = self._token(kube, name, account)
+                    kubeconfig.write(state_dir / file, kubeconfig.for_token(place, token, name))
+            except KubeForbidden as error:
+                self._remove(name, state_dir)
+                raise ConfigError(
+                    f"the user of context {self.context!r} may not do what is needed: {error.what}",
+                    where=self.path,
+                    fix="use one that may create namespaces, service accounts with tokens, roles and bindings",
+                ) from None
+            except BaseException:
+                self._remove(name, state_dir)
+                raise
+        return Cluster(
+            name=name,
+            provider=self.name,
+            server=str(place.get("server")),
+            admin_kubeconfig=state_dir / ADMIN_FILE,
+            agent_kubeconfig=state_dir / AGENT_FILE,
+            mcp_kubeconfig=state_dir / MCP_FILE,
+            directory=state_dir,
+            kubectl=self.kubectl,
+            facts={"CLUSTER_NAME": name, "NAMESPACE": name},
+        )
+
+    def destroy(self, cluster: Cluster) -> None:
+        """Remove the namespace (waits until it is gone) and the kubeconfigs; idempotent."""
+        if cluster.directory is not None:
+            self._remove(cluster.name, cluster.directory)
+
+    def residue(self, name: str, state_dir: Path) -> list[str]:
+        """The namespace, if it exists, and kubeconfigs that are left."""
+        left = [
+            f"file {state_dir / file}" for file in (ADMIN_FILE, AGENT_FILE, MCP_FILE) if (state_dir / file).exists()
+        ]
+        with self._direct() as kube:
+            try:
+                phase = kube.get("Namespace", name).get("status", {}).get("phase", "")
+                left.append(f"namespace {name} ({phase}) in context {self.context}")
+            except KubeNotFound:
+                pass
+        return left
+
+    # Steps
+
+    def _client(self, state_dir: Path) -> KubeClient:
+        return KubeClient.from_kubeconfig(state_dir / ADMIN_FILE, self.kubectl)
+
+    def _direct(self) -> KubeClient:
+        return KubeClient.from_kubeconfig(self.path, self.kubectl, context=self.context)
+
+    def _make_namespace(self, kube: KubeClient, name: str, state_dir: Path) -> None:
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": rbac.LABELS}}
+        try:
+            if uid := _noted_uid(state_dir):
+                self._delete_namespace(name, uid)  # of an attempt that was killed
+            made = kube.create(manifest)
+        except KubeConflict:
+            raise RefusedError(
+                f"namespace {name} already exists in context {self.context}",
+                fix=f"see what it is, then run: kubectl --context {self.context} delete namespace {name}",
+            ) from None
+        atomic_write(state_dir / UID_FILE, str(made["metadata"]["uid"]))
+
+    def _grant(self, kube: KubeClient, name: str, rules: list[rbac.AgentRule]) -> None:
+        subjects = [{"kind": "ServiceAccount", "name": account, "namespace": name} for account in ACCOUNTS]
+        for account in ACCOUNTS:
+            metadata = {"name": account, "namespace": name, "labels": dict(rbac.LABELS)}
+            kube.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        wanted = rbac.grant(rules, (), [name], subjects)
+        for item in wanted.objects:
+            apply(kube, item)
+        user = f"system:serviceaccount:{name}:{ACCOUNTS[0]}"
+        wait_effective(kube, user, wanted.reviews, ("system:serviceaccounts", f"system:serviceaccounts:{name}"))
+
+    def _token(self, kube: KubeClient, name: str, account: str) -> str:
+        path = f"/api/v1/namespaces/{quote(name)}/serviceaccounts/{account}/token"
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_SECONDS},
+        }
+        reply = kube.post(path, body)
+        return str(reply["status"]["token"])
+
+    def _remove(self, name: str, state_dir: Path) -> None:
+        if uid := _noted_uid(state_dir):
+            self._delete_namespace(name, uid)
+        for file in (AGENT_FILE, MCP_FILE, ADMIN_FILE, UID_FILE):
+            (state_dir / file).unlink(missing_ok=True)
+
+    def _delete_namespace(self, name: str, uid: str) -> None:
+        """Delete the namespace that we made, and no other of the same name; wait until it is gone."""
+        deadline = Deadline.after(GONE_TIMEOUT)
+        with self._direct() as kube:
+            try:
+                found = kube.get("Namespace", name)
+            except KubeNotFound:
+                return
+            labels = found["metadata"].get("labels") or {}
+            if found["metadata"]["uid"] != uid or not rbac.LABELS.items() <= labels.items():
+                return
+            kube.delete("Namespace", name)
+            while not deadline.passed:
+                try:
+                    if kube.get("Namespace", name)["metadata"]["uid"] != uid:
+                        return
+                except KubeNotFound:
+                    return
+                time.sleep(0.1)  # a namespace goes in the background; its controller works in steps of about this
+        raise TransientError(
+            f"namespace {name} is still there {GONE_TIMEOUT:g} s after it was deleted",
+            fix=f"see what holds it: kubectl --context {self.context} get namespace {name} -o yaml",
+        )
+
+
+def _confined(rules: list[rbac.AgentRule], needs: ClusterNeeds, name: str) -> list[rbac.AgentRule]:
+    """The rules with every grant inside the namespace `name`. Raises TaskError for needs that go beyond it."""
+    if needs.nodes or needs.stages:
+        raise TaskError("the task needs nodes or stages of its own; provider `existing` cannot give them")
+    if any(rule.namespaces or rule.nonResourceURLs for rule in rules):
+        raise TaskError("agent_role names namespaces; provider `existing` confines the agent to one of its own")
+    narrowed: dict[str | None, str | None] = {None: None, "default": "edit", "read": "view"}
+    return [
+        rule.model_copy(update={"namespaces": [name], "preset": narrowed.get(rule.preset, rule.preset)})
+        for rule in rules
+    ]
+
+
+def _noted_uid(state_dir: Path) -> str:
+    """The UID of the namespace that an attempt with this state folder made; empty when it made none."""
+    try:
+        return (state_dir / UID_FILE).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _kubectl(env: Mapping[str, str]) -> tuple[str, ...]:
+    """kubectl of PATH, else the one inside the control-plane binary, if there is one."""
+    if found := shutil.which("kubectl", path=env.get("PATH", os.defpath)):
+        return (found,)
+    return (str(path), "kubectl") if (path := binary.find(env)) else ()

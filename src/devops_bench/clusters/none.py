@@ -1,0 +1,28 @@
+"""Provider `none`: a task that needs a workspace only. There is no API, and nothing to take away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from devops_bench.clusters.base import Cluster
+from devops_bench.errors import TaskError
+from devops_bench.tasks.spec import ClusterNeeds
+
+
+class NoCluster:
+    """The provider; it has no state."""
+
+    name = "none"
+
+    def create(self, name: str, needs: ClusterNeeds, state_dir: Path) -> Cluster:
+        """A cluster without a server. Raises TaskError when the task needs nodes or stages after all."""
+        if needs.nodes or needs.stages:
+            raise TaskError("the task has nodes or stages but provider `none`", fix="set infrastructure.provider: kwok")
+        return Cluster(name=name, provider=self.name, facts={"CLUSTER_NAME": name})
+
+    def destroy(self, cluster: Cluster) -> None:
+        """Nothing to do."""
+
+    def residue(self, name: str, state_dir: Path) -> list[str]:
+        """Nothing can be left."""
+        return []

@@ -1,0 +1,189 @@
+"""Provider `existing` against a real control plane in the part of the user's own cluster."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devops_bench import clusters
+from devops_bench.clusters import existing, kwok
+from devops_bench.clusters.grants import grant_agent
+from devops_bench.errors import ConfigError, RefusedError, TaskError
+from devops_bench.kube import KubeClient, KubeForbidden, KubeNotFound
+from devops_bench.tasks.spec import ClusterNeeds, NodeGroup
+
+NAME = "c00000bb-eval"
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(kube: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's kubeconfig: two contexts, the current one is not to be used; keys are in files beside it."""
+    root = tmp_path_factory.mktemp("user")
+    plane = kwok.boot(kube, root, ClusterNeeds())
+    assert plane.ready
+    from ruamel.yaml import YAML
+
+    data = YAML(typ="safe").load(plane.ready.admin.read_text())
+    user = data["users"][0]["user"]
+    for key in ("client-certificate", "client-key"):
+        (root / f"{key}.pem").write_bytes(base64.b64decode(user.pop(f"{key}-data")))
+        user[key] = f"{key}.pem"
+    data["contexts"][0]["name"] = "team"
+    production = {"name": "production", "context": {"cluster": "gone", "user": "gone"}}
+    data["contexts"].append(production)
+    data["current-context"] = "production"
+    path = root / "config"
+    path.write_text(json.dumps(data))
+    yield path
+    plane.end()
+
+
+@pytest.fixture
+def env(kubeconfig: Path) -> dict[str, str]:
+    return {**os.environ, existing.KUBECONFIG: str(kubeconfig), existing.CONTEXT: "team"}
+
+
+def client(path: Path | None) -> KubeClient:
+    assert path is not None
+    return KubeClient.from_kubeconfig(path)
+
+
+def config_map(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+@pytest.mark.kwok
+def test_the_agent_is_confined_to_its_namespace_which_is_removed_afterwards(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    provider = clusters.get("existing", env)
+    cluster = provider.create(NAME, ClusterNeeds(), tmp_path / "rid")
+    grant_agent(cluster, ClusterNeeds())
+    assert cluster.facts["NAMESPACE"] == NAME
+    for path in (cluster.agent_kubeconfig, cluster.mcp_kubeconfig):
+        assert path and path.stat().st_mode & 0o777 == 0o600
+        assert "client-key" not in path.read_text()
+        with client(path) as agent:
+            agent.create(config_map(path.parent.name), NAME)
+            assert agent.get("ConfigMap", path.parent.name, NAME)["data"] == {"a": "b"}
+            for place in ("default", "kube-system"):
+                with pytest.raises(KubeForbidden):
+                    agent.list("ConfigMap", place)
+            for kind in ("Namespace", "Node", "Secret"):
+                with pytest.raises(KubeForbidden):
+                    agent.list(kind)
+    assert any("namespace" in line for line in provider.residue(NAME, tmp_path / "rid"))
+    provider.destroy(cluster)
+    assert provider.residue(NAME, tmp_path / "rid") == []
+    assert not [path for path in (tmp_path / "rid").rglob("*") if path.is_file()]
+    with client(existing_admin(env, tmp_path)) as admin, pytest.raises(KubeNotFound):
+        admin.get("Namespace", NAME)
+    provider.destroy(cluster)
+
+
+def existing_admin(env: dict[str, str], tmp_path: Path) -> Path:
+    from devops_bench.clusters import kubeconfig as files
+
+    return files.write(tmp_path / "admin", files.extract(Path(env[existing.KUBECONFIG]), "team"))
+
+
+@pytest.mark.kwok
+def test_a_namespace_that_is_not_ours_is_never_touched(env: dict[str, str], tmp_path: Path) -> None:
+    name = "c00000cc-eval"
+    provider = existing.Existing(env)
+    with client(existing_admin(env, tmp_path)) as admin:
+        admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        with pytest.raises(RefusedError, match=f"namespace {name} already exists.*delete namespace {name}"):
+            provider.create(name, ClusterNeeds(), tmp_path / "rid")
+        assert admin.get("Namespace", name)["status"]["phase"] == "Active"
+        admin.delete("Namespace", name)
+
+
+@pytest.mark.kwok
+def test_what_a_killed_attempt_left_is_replaced(env: dict[str, str], tmp_path: Path) -> None:
+    name = "c00000dd-eval"
+    first = existing.Existing(env).create(name, ClusterNeeds(), tmp_path / "rid")
+    with client(first.agent_kubeconfig) as agent:
+        agent.create(config_map("old"), name)
+    second = existing.Existing(env).create(name, ClusterNeeds(), tmp_path / "rid")
+    with client(second.agent_kubeconfig) as agent:
+        assert "old" not in [item["metadata"]["name"] for item in agent.list("ConfigMap", name)]
+    existing.Existing(env).destroy(second)
+
+
+@pytest.mark.kwok
+def test_a_tasks_own_rules_are_confined_too(env: dict[str, str], tmp_path: Path) -> None:
+    name = "c00000ee-eval"
+    role = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    provider = existing.Existing(env)
+    cluster = provider.create(name, ClusterNeeds(agent_role=role), tmp_path / "rid")
+    with client(cluster.agent_kubeconfig) as agent:
+        assert agent.list("Pod", name) == []
+        for call in (
+            lambda: agent.list("Pod"),
+            lambda: agent.list("Pod", "default"),
+            lambda: agent.list("Secret", name),
+        ):
+            with pytest.raises(KubeForbidden):
+                call()
+    provider.destroy(cluster)
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        ClusterNeeds(nodes=[NodeGroup(name="n")]),
+        ClusterNeeds(agent_role=[{"preset": "edit", "namespaces": ["default"]}]),
+    ],
+)
+def test_needs_beyond_a_namespace_are_refused(needs: ClusterNeeds, tmp_path: Path) -> None:
+    env = {existing.KUBECONFIG: str(tmp_path / "none"), existing.CONTEXT: "team"}
+    with pytest.raises(TaskError, match="provider `existing`"):
+        existing.Existing(env).create(NAME, needs, tmp_path / "rid")
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({}, "BENCH_EXISTING_KUBECONFIG and BENCH_EXISTING_CONTEXT; the ambient kubeconfig is never used"),
+        ({"KUBECONFIG": "/root/.kube/config"}, "the ambient kubeconfig is never used"),
+        ({existing.KUBECONFIG: "/tmp/x"}, "needs BENCH_EXISTING_CONTEXT"),
+    ],
+)
+def test_the_ambient_context_is_refused(variables: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        clusters.get("existing", variables)
+
+
+def test_a_context_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text('{"contexts": [{"name": "a", "context": {}}, {"name": "b", "context": {}}]}')
+    env = {existing.KUBECONFIG: str(path), existing.CONTEXT: "c"}
+    with pytest.raises(ConfigError, match="no context 'c'; it has: a, b"):
+        existing.Existing(env).create(NAME, ClusterNeeds(), tmp_path / "rid")
+
+
+@pytest.mark.parametrize("name", ["kind", "gke"])
+def test_planned_providers_say_so(name: str) -> None:
+    with pytest.raises(ConfigError, match="not available in this version; use one of none, kwok, existing"):
+        clusters.get(name, {})
+
+
+def test_an_unknown_provider_lists_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="no cluster provider 'minikube'; use one of none, kwok, existing"):
+        clusters.get("minikube", {})
+
+
+def test_none_has_no_server_and_refuses_nodes(tmp_path: Path) -> None:
+    provider = clusters.get("none", {})
+    cluster = provider.create("c0000000-eval", ClusterNeeds(), tmp_path)
+    assert cluster.server is None and cluster.agent_kubeconfig is None
+    assert provider.residue(cluster.name, tmp_path) == []
+    with pytest.raises(TaskError, match="provider: kwok"):
+        provider.create("c0000000-eval", ClusterNeeds(nodes=[NodeGroup(name="n")]), tmp_path)
