@@ -37,6 +37,7 @@ func awaitReadyz(ctx context.Context, config *rest.Config) error {
 				return nil
 			}
 			last = string(body)
+			markReadyz(last)
 		}
 		select {
 		case <-ctx.Done():

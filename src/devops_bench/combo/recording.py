@@ -12,8 +12,15 @@ from devops_bench import integrity, paths, scoring
 from devops_bench.agents import trajectory
 from devops_bench.clusters import binary
 from devops_bench.results.environment import Environment, code_hash, hash_binary, hash_json, hash_tree
-from devops_bench.results.record import Record, RecordStatus, VerificationStatus, task_fields, terminal_reason,
-tool_names from devops_bench.results.setup import Setup, utc_now
+from devops_bench.results.record import (
+    Record,
+    RecordStatus,
+    VerificationStatus,
+    task_fields,
+    terminal_reason,
+    tool_names,
+)
+from devops_bench.results.setup import Setup, utc_now
 from devops_bench.results.write import write_attempt
 from devops_bench.verification import rollup
 
@@ -110,9 +117,7 @@ def _record(attempt: Attempt, calls: list[dict[str, Any]], report: Mapping[str, 
     return replace(record, **_verified(attempt, report, calls, judge))
 
 
-def _verified(
-    attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str, Any]], judge: Any
-) -> dict[str, Any]:
+def _verified(attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str, Any]], judge: Any) -> dict[str, Any]:
     if judge is None or judge.results is None:
         return {}
     found: dict[str, Any] = {
@@ -180,7 +185,7 @@ def environment(attempt: Attempt) -> Environment:
             "version": attempt.run.version if attempt.run is not None else "",
         },
         task_hash=request.plan.task_hashes.get(request.combo.task_key),
-        checks_hash=hash_json([e.model_dump(mode="json") for e in task.verification_spec]) if task is not None else None,
+        checks_hash=hash_json([e.model_dump(mode="json") for e in task.verification_spec]) if task else None,
         skills_hash=hash_tree(*found["skills_paths"]) if found.get("skills_paths") else None,
         code_hash=code_hash(),
         versions={"attempt": request.attempt},

@@ -16,13 +16,14 @@ from devops_bench import settings
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import PlanOptions
 from devops_bench.matrix.presets import DEFAULT_CONFIG, parse_configs
-from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER, is_secret_name
+from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER
+from devops_bench.matrix.served import NOT_YET, PROVIDERS
 from devops_bench.matrix.sources import AXES, Given, Sources, from_flags
 from devops_bench.matrix.spec import MatrixSpec, TaskRef
 from devops_bench.matrix.values import Values, absolute
+from devops_bench.redact import is_secret_name
 from devops_bench.tasks.suggest import did_you_mean
 
-PROVIDERS: tuple[str, ...] = ("none", "kwok", "existing", "kind", "gke")
 REPEATS_MAX = 1000
 # Settings that `run` and its combos read by themselves and that are passed on as they are, when set.
 PASSED_ON: tuple[str, ...] = (
@@ -104,7 +105,7 @@ class _Reader(Values):
             repeats=self.repeats(),
             cluster_base=self.matching("cluster_name", _BASE, "a cluster name", "use a-z, 0-9 and inner dashes")
             or "eval",
-            provider=self.choice("provider", PROVIDERS),
+            provider=self.choice("provider", (*PROVIDERS, *NOT_YET)),
             dry_run=dry_run,
             poll_timeout_sec=poll,
             skip_model_preflight=self.flag("skip_model_preflight"),

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from devops_bench.matrix.plan import Combo, PlanOptions
-from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER, is_secret_name
+from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER
+from devops_bench.redact import is_secret_name
 
 
 @dataclass(frozen=True, slots=True)

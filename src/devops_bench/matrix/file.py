@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from devops_bench.errors import ConfigError, TaskError
 from devops_bench.matrix.presets import Place
-from devops_bench.matrix.secrets import is_secret_name
 from devops_bench.matrix.sources import Given, plain_value
+from devops_bench.redact import is_secret_name
 from devops_bench.tasks.suggest import explain
 from devops_bench.tasks.yaml_source import Document, Loc, parse, read_text
 

@@ -1,4 +1,4 @@
-"""Reading `~/secrets.env`, and what counts as a secret. Values never leave a `Secrets` by accident: only names print.
+"""Reading `~/secrets.env`, and the names of the keys. Values never leave a `Secrets` by accident: only names print.
 
 The file is KEY=VALUE lines as a shell would read them: quotes, comments, `export`; nothing is expanded or executed.
 A file that others can read is refused, because a key in it is no secret any more.
@@ -26,15 +26,9 @@ KEY_NAMES: tuple[str, ...] = (
 # What BENCH_VERTEX sets in place of a key: a word that client libraries insist on, no secret.
 VERTEX_MARKER = "gcp-vertex-credentials"
 MAX_BYTES = 1 << 20
-_SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.ASCII | re.IGNORECASE)
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.ASCII | re.DOTALL)
 _DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"(.*)', re.DOTALL)
 _SINGLE = re.compile(r"'([^']*)'(.*)", re.DOTALL)
-
-
-def is_secret_name(name: str) -> bool:
-    """True for variables whose value may never be shown (`*_API_KEY`, `*_TOKEN`, `*_SECRET`, `*_PASSWORD` ...)."""
-    return name in KEY_NAMES or bool(_SECRET_NAME.search(name))
 
 
 class Secrets(Mapping[str, str]):
