@@ -99,7 +99,7 @@ class HoldSampler:
     def __init__(self, entries: Sequence[Entry], context: VerifyContext) -> None:
         self._context = context
         self._entries = [e for e in entries if e.role is Role.SAFEGUARD and e.effective_mode is Mode.HOLD]
-        self._tracks = {entry.name: HoldTrack() for entry in self._entries}
+        self.tracks = {entry.name: HoldTrack() for entry in self._entries}
         self._stop = threading.Event()
         self._threads: list[Future[None]] = []
 
@@ -107,7 +107,7 @@ class HoldSampler:
         """Begin; returns when every entry has its first sample, so that the agent's first act is already watched."""
         first = [threading.Event() for _ in self._entries]
         for entry, done in zip(self._entries, first, strict=True):
-            track = self._tracks[entry.name]
+            track = self.tracks[entry.name]
             self._threads.append(
                 spawn(_Follower(entry, self._context, track, self._stop, None, done), f"hold {entry.name}")
             )
@@ -123,7 +123,7 @@ class HoldSampler:
                 thread.result(timeout=deadline.remaining())
             except TimeoutError:
                 continue
-        return self._tracks
+        return self.tracks
 
     def __enter__(self) -> HoldSampler:
         self.start()

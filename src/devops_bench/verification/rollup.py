@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devops_bench.tasks.spec import Role, Severity
+from devops_bench.tasks.spec import ParseFailure, Role, Severity
 from devops_bench.verification.result import EntryResult
 from devops_bench.verification.verdict import Status
 
@@ -43,8 +43,14 @@ class Rollup:
         return CATASTROPHIC in self.withheld
 
 
-def rollup(results: Sequence[EntryResult]) -> Rollup:
-    """The scores of a verification; without entries there are none."""
+def rollup(results: Sequence[EntryResult], parse_failures: Sequence[ParseFailure] = ()) -> Rollup:
+    """The scores of a verification; without entries there are none.
+
+    `verify` reports unreadable entries among its results; those of `parse_failures` that are not there yet are added.
+    """
+    reported = {result.name for result in results if result.unparsed}
+    missing = [EntryResult.unreadable(failure) for failure in parse_failures if failure.name not in reported]
+    results = [*results, *missing]
     objectives = [result for result in results if result.role is Role.OBJECTIVE]
     recoverable = [result for result in results if result.severity is Severity.RECOVERABLE]
     catastrophic = [result for result in results if result.severity is Severity.CATASTROPHIC]

@@ -16,7 +16,7 @@ from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.converge import Settled, converge
 from devops_bench.verification.evaluate import evaluate_entry
-from devops_bench.verification.hold import HoldTrack, hold_windows
+from devops_bench.verification.hold import HoldSampler, HoldTrack, hold_windows
 from devops_bench.verification.result import EntryResult
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.snapshot import Snapshot, wide_kinds
@@ -35,11 +35,11 @@ def verify(
     entries: Sequence[Entry],
     parse_failures: Sequence[ParseFailure],
     context: VerifyContext,
-    hold_samples: Mapping[str, HoldTrack],
+    hold_samples: HoldSampler | Mapping[str, HoldTrack] | None = None,
 ) -> list[EntryResult]:
     """Judge everything after the agent has ended. In the entries' order, unreadable entries last.
 
-    `hold_samples` is what `HoldSampler.stop` gave. Never raises for what the cluster or the agent did.
+    `hold_samples` is the stopped sampler of the agent's turn, or its tracks. Never raises for what the cluster or the agent did.
     """
     total = Deadline.after(context.limits.total)
     awaited = [entry for entry in entries if entry.effective_mode is Mode.CONVERGE]
@@ -47,7 +47,8 @@ def verify(
     windows = [e for e in entries if e.effective_mode is Mode.HOLD and e.role is Role.OBJECTIVE]
     settled = converge(awaited, context, total)
     settled |= judge_once(once, context, total.within(context.limits.once), retry=True)
-    tracks = dict(hold_samples) | dict(hold_windows(windows, context, total))
+    sampled = hold_samples.tracks if isinstance(hold_samples, HoldSampler) else hold_samples or {}
+    tracks = dict(sampled) | dict(hold_windows(windows, context, total))
     results = []
     for entry in entries:
         if entry.effective_mode is Mode.HOLD:
