@@ -88,7 +88,7 @@ class Attempt:
     def _setup(self, here: World) -> None:
         self.enter(Phase.SETUP)
         workspace.prepare_workspace(here.task, here.workspace)
-        if here.has_cluster:
+        if here.kube is not None:
             setup.apply_setup(
                 here.task, here.cluster, here.kube, here.workspace, value("setup_timeout", self.request.env)
             )

@@ -16,6 +16,7 @@ from devops_bench.tasks.spec import Role
 from devops_bench.verification import (
     EntryResult,
     HoldSampler,
+    HoldTrack,
     Limits,
     Status,
     VerifyContext,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from devops_bench.agents.sandbox import Sandbox
 
 
+COMMAND_OUTPUT = 1 << 20  # bytes kept of what a check's command prints
+
+
 class Judging:
     """The checks of one attempt. Made after setup: the baseline is what setup left."""
 
@@ -36,7 +40,7 @@ class Judging:
         self.entries = list(here.task.verification_spec)
         self.parse_failures = list(here.task.parse_failures)
         self.results: list[EntryResult] | None = None
-        self._holds: HoldSampler | None = None
+        self._holds: dict[str, HoldTrack] = {}
         context = VerifyContext(
             kube=here.kube,
             workspace=here.workspace,
@@ -49,27 +53,29 @@ class Judging:
         self.context = replace(context, baseline=take_baseline(self.entries, context))
 
     def _in_sandbox(self, argv: Sequence[str], timeout: float) -> tuple[int, str, str]:
-        return self.sandbox.check(argv, timeout)
+        done = self.sandbox.run(argv, timeout=timeout, cap=COMMAND_OUTPUT, on_error=lambda _chunk: None)
+        if done.timed_out:
+            raise TimeoutError(f"{argv[0]} did not end within {timeout:g} s")
+        return done.exit, done.text(), done.err.decode(errors="replace")
 
     def negative_check(self) -> None:
         """Raise Invalid unless at least one objective fails and every safeguard holds, before the agent has begun."""
         if not self.entries:
             return
         results = assert_once(self.entries, self.context)
-        broken = [r for r in results if r.status is Status.ERROR]
-        if broken:
-            first = broken[0]
+        first = next((r for r in results if r.status is Status.ERROR), None)
+        if first is not None:
             raise Invalid(
                 Failure(
                     FailureClass.INFRA,
                     "negative-check-error",
-                    f"check {first.name} could not be evaluated before the agent: {first.reason}",
+                    f"check {first.name} could not be evaluated before the agent: {first.verdict.reason}",
                     True,
                 )
             )
         harmed = [r for r in results if r.role is Role.SAFEGUARD and r.status is Status.FAIL]
         if harmed:
-            reason = f"safeguard {harmed[0].name} does not hold before the agent: {harmed[0].reason}"
+            reason = f"safeguard {harmed[0].name} does not hold before the agent: {harmed[0].verdict.reason}"
             raise Invalid(Failure(FailureClass.TASK, "safeguard-broken-at-start", reason))
         objectives = [r for r in results if r.role is Role.OBJECTIVE]
         if objectives and all(r.status is Status.PASS for r in objectives) and not self.parse_failures:
@@ -80,12 +86,12 @@ class Judging:
     @contextmanager
     def holding(self) -> Iterator[None]:
         """Sample the safeguards of mode hold while the agent works."""
-        self._holds = HoldSampler(self.entries, self.context)
-        self._holds.start()
+        sampler = HoldSampler(self.entries, self.context)
+        sampler.start()
         try:
             yield
         finally:
-            self._holds.stop()
+            self._holds = sampler.stop()
 
     def verify(self) -> None:
         """Evaluate everything; the results are in `results`."""
@@ -95,7 +101,7 @@ class Judging:
         """An entry that could not be evaluated leaves the attempt unjudged: error is neither pass nor fail."""
         for result in self.results or []:
             if result.status is Status.ERROR:
-                reason = f"check {result.name} could not be evaluated: {result.reason}"
+                reason = f"check {result.name} could not be evaluated: {result.verdict.reason}"
                 return Failure(FailureClass.INFRA, "verification-error", reason, True)
         return None
 
@@ -109,11 +115,11 @@ class Judging:
         if not missed:
             return ""
         worst = max(missed, key=lambda r: (r.role is Role.SAFEGUARD, r.weight))
-        return f"{worst.name}: {worst.reason}"
+        return f"{worst.name}: {worst.verdict.reason}"
 
     def lines(self) -> list[str]:
         """One line per entry for the log."""
-        return [f"{r.status.value:<5} {r.role.value} {r.name}: {r.reason}" for r in self.results or []]
+        return [f"{r.status.value:<5} {r.role.value} {r.name}: {r.verdict.reason}" for r in self.results or []]
 
     def report(self) -> list[dict[str, Any]]:
         """The record's `verification_report`."""

@@ -127,10 +127,13 @@ def _verified(attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str,
         else VerificationStatus.EVALUATED,
     }
     if attempt.failure is None and not attempt.stopped:
+        rolled = rollup(judge.results)
+        invocation = scoring.tool_invocation([str(call["status"]) for call in calls])
         found["scores"] = scoring.score(
-            rollup(judge.results, judge.parse_failures),
+            rolled.scores,
             integrity=integrity.catastrophic_score(report),
-            calls=calls,
+            computed={"ToolInvocation": invocation} if invocation is not None else {},
+            withheld=rolled.withheld,
         )
     return found
 
