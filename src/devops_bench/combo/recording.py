@@ -127,13 +127,8 @@ def _verified(attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str,
         else VerificationStatus.EVALUATED,
     }
     if attempt.failure is None and not attempt.stopped:
-        rolled = rollup(judge.results)
-        invocation = scoring.tool_invocation([str(call["status"]) for call in calls])
         found["scores"] = scoring.score(
-            rolled.scores,
-            integrity=integrity.catastrophic_score(report),
-            computed={"ToolInvocation": invocation} if invocation is not None else {},
-            withheld=rolled.withheld,
+            rollup(judge.results), integrity=integrity.catastrophic_score(report), calls=calls
         )
     return found
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import resource
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -119,6 +120,12 @@ class Supervisor:
         if combo.directory and (found := outcomes.read(self.run_dir / combo.directory)) is not None:
             return found
         return attempts.died(combo.phase, None)
+
+    def cost(self) -> dict[str, float]:
+        """CPU seconds and peak memory (MB) of this process and of the fork server; CPU seconds of the combos."""
+        mine = resource.getrusage(resource.RUSAGE_SELF)
+        own = {"supervisor_cpu": round(mine.ru_utime + mine.ru_stime, 3), "supervisor_rss_mb": mine.ru_maxrss // 1024}
+        return own | {f"zygote_{name}": figure for name, figure in self._forks.cost.items()}
 
     def _finished(self) -> bool:
         if self.workers or self._starting:

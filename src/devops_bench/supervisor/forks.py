@@ -25,6 +25,7 @@ class ForkServer:
         self._waiting: dict[int, asyncio.Future[int]] = {}
         self._next = 0
         self.exits: dict[int, int] = {}
+        self.cost: dict[str, float] = {}
 
     @property
     def pid(self) -> int | None:
@@ -109,9 +110,10 @@ class ForkServer:
                 answer.set_exception(TransientError("the fork server died"))
 
     def close(self) -> None:
-        """Let the zygote go; running combos stay."""
+        """Let the zygote go, asking what it cost; running combos stay."""
         if self._sock is not None:
             self._loop.remove_reader(self._sock)
+            self._ask_cost(self._sock)
             self._sock.close()
             self._sock = None
         if self._process is not None:
@@ -121,6 +123,17 @@ class ForkServer:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+
+    def _ask_cost(self, sock: socket.socket) -> None:
+        try:
+            sock.settimeout(2.0)
+            zygote.send(sock, {"bye": True})
+            while (message := zygote.receive(sock)[0]) is not None:
+                if "cost" in message:
+                    self.cost = message["cost"]
+                    return
+        except OSError:
+            return  # a dead zygote has nothing to say
 
 
 def open_gate() -> tuple[int, int]:

@@ -35,7 +35,7 @@ def finish(supervisor: Supervisor) -> None:
         supervisor.record("summarised", counts=supervisor.state.counts())
     publish(run_dir, supervisor.plan.options.results_dir, supervisor.env)
     if not supervisor.state.done:
-        supervisor.record("done")
+        supervisor.record("done", cost=supervisor.cost())
     supervisor.take_snapshot()
     if not (run_dir / DONE).exists():
         (run_dir / ".ballast").unlink(missing_ok=True)

@@ -8,6 +8,8 @@ datagram each:
     to the zygote:   {"id": n, "request": {...}, "fds": ["gate", "token", "plane"]} with those descriptors attached
     from the zygote: {"id": n, "pid": p}, {"id": n, "error": "..."}, {"exit": p, "code": c}, {"ready": true}
 
+`{"bye": true}` is answered with `{"cost": {...}}` and ends it.
+
 The exit code is a hint only: a combo's outcome is its `outcome.json`. A combo lives in a session of its own and
 outlives both the zygote and the supervisor. It starts only after a byte on its gate; if the gate closes first, its
 pid was never made durable and it exits without doing anything.
@@ -20,6 +22,7 @@ import gc
 import json
 import os
 import random
+import resource
 import select
 import signal
 import socket
@@ -79,11 +82,24 @@ def serve(sock: socket.socket, run_dir: Path) -> None:
             message, fds = receive(sock)
             if message is None:
                 return
+            if message.get("bye"):
+                send(sock, {"cost": _cost()})
+                return
             try:
                 _fork(sock, message, fds, [wake_read, wake_write])
             finally:
                 for extra in fds:
                     os.close(extra)
+
+
+def _cost() -> dict[str, float]:
+    """CPU seconds of this process and of the combos it waited for; its peak memory in MB."""
+    mine, combos = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "cpu": round(mine.ru_utime + mine.ru_stime, 3),
+        "combos_cpu": round(combos.ru_utime + combos.ru_stime, 3),
+        "rss_mb": round(mine.ru_maxrss / 1024, 1),
+    }
 
 
 def _reap(sock: socket.socket) -> None:
