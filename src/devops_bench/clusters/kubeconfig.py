@@ -18,7 +18,7 @@ FILE_KEYS = ("certificate-authority", "client-certificate", "client-key")
 
 
 def extract(path: Path, context: str) -> dict[str, Any]:
-    """The kubeconfig of `context` in `path` alone, files inlined; no current context is looked at. Raises ConfigError."""
+    """The kubeconfig of `context` in `path` alone, files inlined; never of a current context. Raises ConfigError."""
     try:
         data = YAML(typ="safe").load(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
