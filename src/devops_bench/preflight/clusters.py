@@ -1,0 +1,44 @@
+"""Can the clusters of the plan be had here: is `existing` named explicitly, is the control plane already built?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devops_bench.errors import BenchError
+from devops_bench.matrix.findings import Finding, Level
+from devops_bench.matrix.plan import Plan
+
+
+def check(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
+    """Errors for providers that are not configured; a warning when the first kwok combo has to wait for a build."""
+    providers = {combo.provider for combo in plan.combos}
+    found = []
+    if "existing" in providers:
+        found += _existing(env)
+    if "kwok" in providers:
+        found += _control_plane(env)
+    return found
+
+
+def _existing(env: Mapping[str, str]) -> list[Finding]:
+    from devops_bench import clusters
+
+    try:
+        clusters.get("existing", env)
+    except BenchError as error:
+        return [Finding(Level.ERROR, error.what, error.fix, error.where)]
+    return []
+
+
+def _control_plane(env: Mapping[str, str]) -> list[Finding]:
+    """`clusters.get("kwok")` would build it, so only the search is asked."""
+    from devops_bench.clusters import binary
+
+    try:
+        there = binary.find(env)
+    except BenchError as error:
+        return [Finding(Level.ERROR, error.what, error.fix, error.where)]
+    if there is not None:
+        return []
+    what = "the control plane is not built yet: combos on kwok wait for it, minutes on a slow host"
+    return [Finding(Level.WARNING, what, "build it ahead with `devops-bench clusters install`")]

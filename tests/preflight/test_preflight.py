@@ -1,0 +1,252 @@
+"""What is told before a launch: everything that would only cost time and money to find out later."""
+
+from __future__ import annotations
+
+import dataclasses
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devops_bench.matrix.expand import plan_of
+from devops_bench.matrix.findings import Finding, Level
+from devops_bench.matrix.plan import Plan, PlanOptions
+from devops_bench.preflight import agents, clusters, grants, host, models, shared
+from tests.matrix.conftest import OPTIONS, selected, spec_of
+
+NONE = {"infrastructure": {"provider": "none"}}
+ROOMY = host.Room(memory=64 << 30, disk=64 << 30, disk_path=Path("/"), inotify_free=100)
+
+
+def plan(
+    *configs: str, model: str = "m", provider: str = "none", folder: Path | None = None, **options: object
+) -> Plan:
+    task = selected("common/a", infrastructure={"provider": provider})
+    if folder is not None:
+        task = dataclasses.replace(task, file=folder / "task.yaml")
+    merged = dataclasses.replace(OPTIONS, **{"sandbox": False, "mcp_server": ("sh",), **options})  # type: ignore[arg-type]
+    return plan_of(spec_of(*configs, models=(model,), options=merged), [task])
+
+
+def lines(findings: list[Finding]) -> list[str]:
+    return [f"{finding.level.value}: {finding.line()}" for finding in findings]
+
+
+# -- agents ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_agent_is_an_error_with_the_install_command_and_a_warning_in_a_dry_run() -> None:
+    def missing(key: str, _env: object) -> str | None:
+        return None if key == "noop" else "not installed; run: devops-bench agents install gemini"
+
+    wanted = plan("gcli", "gcli+skills", "noop")
+    text = "agent gemini: not installed; run: devops-bench agents install gemini"
+    assert lines(agents.check(wanted, {}, missing=missing)) == [f"error: {text}"]
+    assert lines(agents.check(wanted, {}, missing=missing, dry_run=True)) == [f"warning: {text}"]
+
+
+def test_the_scripted_agent_needs_something_to_play(tmp_path: Path) -> None:
+    wanted = plan("scripted", folder=tmp_path)
+    (finding,) = agents.check(wanted, {}, missing=lambda _key, _env: None)
+    assert finding.is_error and "has no solution/ for the scripted agent to play" in finding.line()
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution/fix.sh").write_text("")
+    assert agents.check(wanted, {}, missing=lambda _key, _env: None) == []
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "told", "provider"),
+    [
+        ("gemini-3.1-pro", None, "google"),
+        ("claude-opus-4-6", None, "anthropic"),
+        ("gpt-5", None, "openai"),
+        ("anthropic/claude-opus", None, "anthropic"),
+        ("qwen3:8b", "openai-compatible", "openai-compatible"),
+        ("scripted:solver", "openai", "scripted"),
+        ("mystery", None, "google"),
+    ],
+)
+def test_the_provider_is_told_or_told_by_the_id(model: str, told: str | None, provider: str) -> None:
+    assert models.provider_of(model, told) == provider
+
+
+def test_a_missing_key_is_named_and_no_value_is_shown() -> None:
+    env = {"OPENAI_API_KEY": "sk-hunter2hunter2", "GEMINI_API_KEY": " "}
+    (finding,) = models.check(plan("api", model="gemini-3.1-pro"), env)
+    assert finding.line() == (
+        "no key for provider google (gemini-3.1-pro); "
+        "set GEMINI_API_KEY or AGENT_API_KEY, in the environment or in ~/secrets.env (mode 600)"
+    )
+    assert finding.is_error
+    assert models.check(plan("api", model="gemini-3.1-pro"), env, dry_run=True)[0].level is Level.WARNING
+
+
+@pytest.mark.parametrize(
+    ("config", "model", "env", "options"),
+    [
+        ("api", "gemini-3.1-pro", {"GOOGLE_API_KEY": "x"}, {}),
+        ("api", "gemini-3.1-pro", {"AGENT_API_KEY": "x"}, {}),
+        ("api", "gemini-3.1-pro", {}, {"vertex": True}),
+        ("api", "qwen3:8b", {}, {"agent_provider": "openai-compatible"}),
+        ("noop", "gemini-3.1-pro", {}, {}),
+    ],
+)
+def test_no_key_is_asked_for_where_none_is_needed(
+    config: str, model: str, env: dict[str, str], options: dict[str, object]
+) -> None:
+    assert models.check(plan(config, model=model, **options), env) == []
+
+
+def test_a_judge_needs_a_key_and_should_not_judge_itself() -> None:
+    wanted = plan("api", model="gemini-3.1-pro", judge_model="gemini-3.1-pro")
+    found = models.check(wanted, {"AGENT_API_KEY": "x"})
+    assert [finding.level for finding in found] == [Level.ERROR, Level.WARNING]
+    assert "set GEMINI_API_KEY or JUDGE_API_KEY" in found[0].fix
+    assert found[1].what == "gemini-3.1-pro judges itself"
+
+
+def test_a_scripted_model_needs_its_scenario(tmp_path: Path) -> None:
+    def texts(**options: object) -> list[str]:
+        return lines(models.check(plan("api", model="scripted:solver", **options), {}))
+
+    assert texts() == [
+        "error: scripted models need a folder of scenario files; set BENCH_SCENARIOS_DIR or --scenarios-dir"
+    ]
+    assert "is not a folder of scenario files" in texts(scenarios_dir=str(tmp_path / "gone"))[0]
+    (tmp_path / "solvr.yaml").write_text("")
+    assert texts(scenarios_dir=str(tmp_path)) == [f"error: {tmp_path}: no scenario 'solver'; there are: solvr"]
+    (tmp_path / "solver.yaml").write_text("")
+    assert texts(scenarios_dir=str(tmp_path)) == []
+
+
+# -- grants ------------------------------------------------------------------------------------------------------------
+
+
+def test_mcp_without_a_server_is_never_a_label_alone() -> None:
+    """`+mcp` with no server still said mcp."""
+    (finding,) = grants.check(plan("api+mcp", provider="kwok", mcp_server=()))
+    assert finding.line() == "+mcp has no server to grant; set MCP_SERVER_BIN to its command, or drop +mcp"
+    (finding,) = grants.check(plan("api+mcp", mcp_server=("no-such-server", "--x")))
+    assert "MCP server 'no-such-server' is not an executable" in finding.line()
+    assert grants.check(plan("api+mcp")) == []
+    assert grants.check(plan("api", mcp_server=())) == []
+
+
+def test_skills_must_hold_a_skill(tmp_path: Path) -> None:
+    (finding,) = grants.check(plan("api+skills"))
+    assert "+skills has nothing to grant for common/a" in finding.line()
+    (finding,) = grants.check(plan("api+skills", skills_paths=(str(tmp_path / "gone"),)))
+    assert finding.line() == f"{tmp_path / 'gone'}: is not a folder; change SKILLS_PATHS"
+    (finding,) = grants.check(plan("api+skills", skills_paths=(str(tmp_path),)))
+    assert "holds no */SKILL.md" in finding.line()
+    (tmp_path / "skills/k8s").mkdir(parents=True)
+    (tmp_path / "skills/k8s/SKILL.md").write_text("")
+    assert grants.check(plan("api+skills", skills_paths=(str(tmp_path / "skills"),))) == []
+    assert grants.check(plan("api+skills", folder=tmp_path)) == []  # the task brings its own
+
+
+# -- clusters and host -------------------------------------------------------------------------------------------------
+
+
+def test_an_existing_cluster_must_be_named_explicitly() -> None:
+    (finding,) = clusters.check(plan(provider="existing"), {"KUBECONFIG": "/ambient"})
+    assert finding.is_error
+    assert "BENCH_EXISTING_KUBECONFIG" in finding.line()
+    assert clusters.check(plan(), {}) == []
+
+
+def test_an_unusable_control_plane_binary_is_an_error(tmp_path: Path) -> None:
+    (finding,) = clusters.check(plan(provider="kwok"), {"DEVOPS_BENCH_KUBE": str(tmp_path / "gone")})
+    assert finding.is_error and "is not an executable file" in finding.line()
+
+
+def judged(wanted: Plan, **room: object) -> list[Finding]:
+    return host.judge(wanted, dataclasses.replace(ROOMY, **room))  # type: ignore[arg-type]
+
+
+def test_a_roomy_host_has_nothing_to_say() -> None:
+    assert judged(plan(provider="kwok")) == []
+
+
+def many(options: PlanOptions = OPTIONS) -> Plan:
+    tasks = [selected(f"common/t{number}", infrastructure={"provider": "kwok"}) for number in range(5)]
+    return plan_of(spec_of("noop", models=("a", "b"), options=options), tasks)
+
+
+def test_memory_that_fits_fewer_combos_names_how_many() -> None:
+    # 1 GiB reserve, then 400 + 120 MiB a combo.
+    (finding,) = judged(many(), memory=(1024 + 2 * 520 + 100) << 20)
+    assert finding.level is Level.WARNING
+    assert finding.fix.startswith("set MAX_PARALLEL=2;")
+    (finding,) = judged(many(), memory=(1024 + 500) << 20)
+    assert finding.is_error and "not even one fits" in finding.what
+    assert judged(many(), memory=(1024 + 3 * 520) << 20) == []
+
+
+def test_a_heavy_agent_counts_with_its_own_memory() -> None:
+    (finding,) = judged(plan("oc", provider="kwok"), memory=(1024 + 1300) << 20)
+    assert finding.is_error and "1820 MiB" in finding.what
+
+
+def test_disk_is_an_error_when_nearly_full_and_a_warning_when_tight() -> None:
+    assert judged(many(), disk=100 << 20)[0].is_error
+    (finding,) = judged(many(), disk=280 << 20)
+    assert finding.level is Level.WARNING and "10 combos may take 40 MiB of disk" in finding.what
+
+
+def test_inotify_that_runs_out_is_told() -> None:
+    (finding,) = judged(many(), inotify_free=4)
+    assert "4 inotify instances are free, the run needs 5" in finding.what
+    assert judged(many(), inotify_free=None) == []
+
+
+def test_a_root_that_cannot_be_written_is_an_error_and_is_not_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    env = {"DEVOPS_BENCH_RUNS": str(tmp_path / "file/runs"), "BENCH_RUN_STATE_ROOT": str(tmp_path / "new/state")}
+    room = host.look(env)
+    assert room.unwritable == (("DEVOPS_BENCH_RUNS", tmp_path / "file/runs"),)
+    assert not (tmp_path / "new").exists()
+    (finding,) = judged(plan(), unwritable=room.unwritable)
+    assert finding.line() == f"{tmp_path / 'file/runs'}: cannot be written; set DEVOPS_BENCH_RUNS to a folder of yours"
+    assert stat.S_ISREG((tmp_path / "file").stat().st_mode)
+
+
+# -- shared paths ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> Callable[..., Plan]:
+    def make(*, prompt: str = "x", setup: str = "", parallel: int = 3, sandbox: bool = True) -> Plan:
+        (tmp_path / "setup").mkdir(exist_ok=True)
+        (tmp_path / "setup/setup.sh").write_text(setup)
+        (tmp_path / "task.yaml").write_text(f"prompt: {prompt}\n")
+        base = plan("noop", "scripted", folder=tmp_path)
+        return dataclasses.replace(
+            base, options=dataclasses.replace(base.options, max_parallel=parallel, sandbox=sandbox)
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("path", ["/tmp/work/state", "$HOME/.cache/x", "~/work", "${HOME}/a", "/var/tmp/a.lock"])
+def test_a_fixed_path_of_setup_is_shared_by_combos_at_once(on_disk: Callable[..., Plan], path: str) -> None:
+    (finding,) = shared.check(on_disk(setup=f"echo x > {path}\n"))
+    assert finding.what == f"2 combos of common/a share the host path {path}"
+    assert finding.level is Level.WARNING
+    assert shared.check(on_disk(setup=f"echo x > {path}\n", parallel=1)) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["echo x > /tmp/$CLUSTER_NAME/a", "# see /tmp/notes", "curl https://x/tmp/a", "d=$(mktemp -d /tmp/x.XX)"]
+)
+def test_paths_of_their_own_are_no_finding(on_disk: Callable[..., Plan], line: str) -> None:
+    assert shared.check(on_disk(setup=line + "\n")) == []
+
+
+def test_a_path_in_a_prompt_matters_only_without_a_sandbox(on_disk: Callable[..., Plan]) -> None:
+    assert shared.check(on_disk(prompt="write to /tmp/answer")) == []
+    assert len(shared.check(on_disk(prompt="write to /tmp/answer", sandbox=False))) == 1
