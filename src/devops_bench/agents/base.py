@@ -1,4 +1,4 @@
-"""The agent interface: what every adapter gets and what it must give back. It knows nothing of tasks, clusters or scores."""
+"""The agent interface: what every adapter gets and must give back. It knows nothing of tasks, clusters or scores."""
 
 from __future__ import annotations
 
@@ -180,7 +180,10 @@ class AgentRun:
 class Agent(Protocol):
     """One adapter."""
 
-    key: str
+    @property
+    def key(self) -> str:
+        """Its canonical key, as in rows."""
+        ...
 
     def missing(self, env: Mapping[str, str]) -> str | None:
         """None if it can run here, else one line naming the install command."""

@@ -1,0 +1,261 @@
+"""The sandbox of one attempt: prepares its private folders once, then starts commands and shells in it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from devops_bench import settings
+from devops_bench.agents.sandbox import layout
+from devops_bench.agents.sandbox.launch import TAG, Completed, Tree, communicate
+from devops_bench.agents.sandbox.layout import SandboxSpec
+from devops_bench.agents.sandbox.mode import SandboxMode
+from devops_bench.agents.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
+from devops_bench.errors import ConfigError
+from devops_bench.paths import atomic_write, private_dir
+from devops_bench.process import tagged
+
+if TYPE_CHECKING:
+    from devops_bench.agents.sandbox.shell import Shell
+
+
+class Sandbox:
+    """One attempt's place for commands. A context manager; `close` removes its control folder and any stray.
+
+    `home`, `workspace`: paths as the agent sees them (host paths when not sandboxed).
+    """
+
+    def __init__(self, mode: SandboxMode, spec: SandboxSpec) -> None:
+        """Prepare. Raises ConfigError when the kubeconfig cannot be read."""
+        self.mode = mode
+        self.tag = secrets.token_hex(8)
+        self.notes: list[str] = [mode.warning] if mode.warning else []
+        self.cage = "none"
+        self._control = spec.home.with_name(f"{spec.home.name}.control")
+        if spec.kubeconfig is not None:
+            server = _server(spec.kubeconfig)
+            if server is not None and server not in spec.reach:
+                spec = replace(spec, reach=(*spec.reach, server))
+        self.spec = spec
+        self.network = spec.network if mode.sandboxed else Network.SHARED
+        self._prepare()
+
+    @property
+    def sandboxed(self) -> bool:
+        """False when commands run bare on the host."""
+        return self.mode.sandboxed
+
+    @property
+    def home(self) -> Path:
+        """The agent's HOME as it sees it."""
+        return Path(layout.HOME) if self.sandboxed else self.spec.home
+
+    @property
+    def workspace(self) -> Path:
+        """The agent's working folder as it sees it."""
+        return Path(layout.WORKSPACE) if self.sandboxed else self.spec.workspace
+
+    @property
+    def run_dir(self) -> Path:
+        """The read-only folder of ours as the agent sees it; on the host it is `control/run`."""
+        return Path(layout.RUN) if self.sandboxed else self._control / "run"
+
+    @property
+    def host_run_dir(self) -> Path:
+        """The same folder on the host, where we write."""
+        return self._control / "run"
+
+    def place(self, name: str, data: bytes) -> str:
+        """Show `data` to commands as a read-only file; its path as they see it."""
+        atomic_write(self.host_run_dir / name, data, durable=False)
+        return str(self.run_dir / name)
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The whole environment of a command."""
+        if self.sandboxed:
+            return {**layout.inside_environment(self.spec), **(extra or {})}
+        kube = {"KUBECONFIG": str(self.spec.home / ".kube/config")} if self.spec.kubeconfig else {}
+        path = f"{self._control / 'bin'}:{os.environ.get('PATH') or layout.SYSTEM_PATH}"
+        base = {"PATH": path, "HOME": str(self.spec.home), "TMPDIR": str(self._control / "tmp")}
+        return {**base, **layout.common_environment(), **kube, **self.spec.env, **(extra or {})}
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout: float,
+        cap: int | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        on_output: Callable[[bytes], None] | None = None,
+        on_error: Callable[[bytes], None] | None = None,
+    ) -> Completed:
+        """Run one command to its end, at most `timeout` seconds: TERM, then KILL of everything, within 2 s.
+
+        `cap` bounds the bytes kept; callbacks get all of them as they come. stderr joins stdout unless `on_error` is
+        given. An exit code is never an exception; HarnessError when the sandbox itself cannot start.
+        """
+        split = on_error is not None
+        with self.start(argv, env=env, cwd=cwd, split=split) as started:
+            return communicate(
+                started.tree,
+                stdin=stdin,
+                timeout=timeout,
+                cap=settings.integer("agent_output_cap", {}) if cap is None else cap,
+                on_output=on_output,
+                on_error=on_error,
+            )
+
+    def shell(self) -> Shell:
+        """A long-lived shell in a sandbox of its own: /tmp and background processes last until it is closed."""
+        from devops_bench.agents.sandbox.shell import Shell
+
+        return Shell(self)
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        split: bool = False,
+        fds: Sequence[int] = (),
+    ) -> Started:
+        """Start a command and leave it running. For `run` and `Shell`."""
+        if not self.sandboxed:
+            workdir = Path(cwd) if cwd else self.spec.workspace
+            tree = Tree(argv, self.environment(env), fds, self.tag, bare=True, split=split, cwd=workdir)
+            return self._opened(tree, None)
+        try:
+            return self._enclosed(argv, env, cwd, split, fds)
+        except NetworkUnavailable as error:
+            # Recorded, not silent: the attempt goes on with the host's network.
+            self.network = Network.SHARED
+            self.notes.append(f"network: shared, because the closed network failed: {error}")
+            self._write_etc()
+            return self._enclosed(argv, env, cwd, split, fds)
+
+    def _enclosed(
+        self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, split: bool, fds: Sequence[int]
+    ) -> Started:
+        inside = self.environment(env)
+        options = layout.options(self.spec, self._control, inside, cwd or layout.WORKSPACE, self.network)
+        with _Arguments(options) as args:
+            command = ["bwrap", "--args", str(args), "--", *argv]
+            tree = Tree(
+                command, {}, [args, *fds], self.tag, bare=False, split=split, cwd=Path("/"), executable=self.mode.bwrap
+            )
+        forwarder = None
+        try:
+            if self.network is Network.CLOSED and self.spec.reach:
+                forwarder = Forwarder(listen_inside(tree.leaf, self.spec.reach), self.spec.reach)
+            return self._opened(tree, forwarder)
+        except BaseException:
+            tree.close()
+            raise
+
+    def _opened(self, tree: Tree, forwarder: Forwarder | None) -> Started:
+        tree.open_gate(self.spec.limits)
+        self.cage = tree.cage
+        return Started(tree, forwarder)
+
+    def info(self) -> dict[str, Any]:
+        """What environment.json says about it."""
+        return {
+            "sandboxed": self.sandboxed,
+            "kind": self.mode.kind.value,
+            "network": self.network.value,
+            "limits": self.cage,
+            "notes": list(self.notes),
+        }
+
+    def close(self) -> None:
+        """End strays and remove the control folder; `home` and `workspace` belong to the caller. Idempotent."""
+        for pid in tagged(TAG, self.tag):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, 9)
+        shutil.rmtree(self._control, ignore_errors=True)
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        shutil.rmtree(self._control, ignore_errors=True)
+        for folder in (self.spec.home, self.spec.workspace):
+            private_dir(folder)
+        for name in ("etc", "run", "bin", "tmp"):
+            private_dir(self._control / name)
+        self._write_etc()
+        if self.spec.kubeconfig is not None:
+            # A copy in the usual place: the agent may change its default namespace, not our file.
+            atomic_write(
+                private_dir(self.spec.home / ".kube") / "config", self.spec.kubeconfig.read_bytes(), durable=False
+            )
+        if self.spec.kubectl and not self.sandboxed:
+            (self._control / "bin" / "kubectl").symlink_to(Path(self.spec.kubectl[0]).resolve())
+
+    def _write_etc(self) -> None:
+        for name, text in layout.etc_files(self.spec.reach, self.network).items():
+            (self._control / "etc" / name).write_text(text)
+
+
+class Started:
+    """A running tree with its network; closing ends both."""
+
+    def __init__(self, tree: Tree, forwarder: Forwarder | None) -> None:
+        self.tree = tree
+        self._forwarder = forwarder
+
+    def close(self) -> None:
+        """End the tree (if it still runs) and its forwarder. Idempotent."""
+        self.tree.close()
+        if self._forwarder is not None:
+            self._forwarder.close()
+            self._forwarder = None
+
+    def __enter__(self) -> Started:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+
+class _Arguments:
+    """A readable descriptor holding bubblewrap options, so that no command line shows them."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self._fd = os.memfd_create("options")
+        os.write(self._fd, b"".join(option.encode() + b"\0" for option in options))
+        os.lseek(self._fd, 0, os.SEEK_SET)
+
+    def __enter__(self) -> int:
+        return self._fd
+
+    def __exit__(self, *_exc: object) -> None:
+        os.close(self._fd)
+
+
+def _server(kubeconfig: Path) -> Endpoint | None:
+    """The API server of the current context."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        data = YAML(typ="safe", pure=True).load(kubeconfig.read_text())
+        contexts = {item["name"]: item["context"]["cluster"] for item in data.get("contexts", [])}
+        clusters = {item["name"]: item["cluster"]["server"] for item in data.get("clusters", [])}
+        if not clusters:
+            return None
+        return Endpoint.of(clusters[contexts[data["current-context"]]] if contexts else next(iter(clusters.values())))
+    except (OSError, YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ConfigError(f"cannot be read as a kubeconfig: {error}", where=kubeconfig) from None

@@ -1,0 +1,361 @@
+"""Start one process tree, feed it, read it within bounds, end it, and say what it took.
+
+Used by `Sandbox` alone. The invariant: a tree runs its command only after its limits stand and only while we live.
+Every start goes through a gate (a bash that waits for one line and then becomes the command), so there is no instant in
+which the command runs unlimited or unowned.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from devops_bench import settings
+from devops_bench.agents.sandbox.lasting import lasting
+from devops_bench.agents.sandbox.limits import Cage, Figures, SandboxLimits, apply_rlimits
+from devops_bench.errors import HarnessError
+from devops_bench.process import tagged
+
+TAG = "DEVOPS_BENCH_SANDBOX"
+GATE = 'printf . >&"$1"; IFS= read -r -u "$2" _ || exit 97; eval "exec $1>&- $2<&-"; shift 2; exec "$@"'
+WATCHDOG = 'IFS= read -r -u "$1" _; kill -KILL -- "-$2" 2>/dev/null'
+START_DEADLINE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that has ended. `out` is at most the cap: its head and tail when `dropped` bytes were left out between.
+
+    `exit` is the command's code, 128+n after signal n. Seconds and bytes; `source` says where the figures come from.
+    """
+
+    exit: int
+    out: bytes
+    err: bytes
+    duration: float
+    timed_out: bool
+    dropped: int = 0
+    cpu_sec: float | None = None
+    rss_peak: int | None = None
+    source: str = "none"
+
+    def text(self) -> str:
+        """The output as text."""
+        return self.out.decode(errors="replace")
+
+
+class CappedOutput:
+    """Keeps the first and last half of `cap` bytes, whatever passes through."""
+
+    def __init__(self, cap: int) -> None:
+        self._half = max(1, cap // 2)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self.total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    @property
+    def dropped(self) -> int:
+        """Bytes left out."""
+        return max(0, self.total - 2 * self._half)
+
+    def value(self) -> bytes:
+        """Head, a notice when something is missing, tail."""
+        if not self.dropped:
+            return bytes(self._head + self._tail)
+        notice = f"\n[... {self.dropped} bytes left out ...]\n".encode()
+        return bytes(self._head) + notice + bytes(self._tail[-self._half :])
+
+
+class Tree:
+    """A started tree, held at the gate until `open_gate`. Close it in any case."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        fds: Sequence[int],
+        tag: str,
+        *,
+        bare: bool,
+        executable: Path | None = None,
+        split: bool,
+        cwd: Path,
+    ) -> None:
+        """Start `argv` behind the gate. `bare`: no namespace around it, so a watchdog kills its group when we die.
+
+        `executable`: what argv[0] really is, so that the process list inside does not show where it was installed.
+        """
+        self.tag = tag
+        self.bare = bare
+        self._cage = Cage("none")
+        ready_read, ready_write = os.pipe()
+        gate_read, self._gate = os.pipe()
+        gate = ["/bin/bash", "-c", GATE, "gate", str(ready_write), str(gate_read)]
+        # bubblewrap options end with the command, so the gate stands where the command would.
+        prefix, command = ((), argv) if bare else split_command(argv)
+        try:
+            self.process = lasting(
+                lambda: subprocess.Popen(
+                    [*prefix, *gate, *command],
+                    executable=executable,
+                    env={**env, TAG: tag},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE if split else subprocess.STDOUT,
+                    pass_fds=[ready_write, gate_read, *fds],
+                    process_group=0,
+                    cwd=cwd,
+                )
+            )
+        except OSError as error:
+            os.close(self._gate)
+            raise HarnessError(f"cannot start {argv[0]}: {error}") from None
+        finally:
+            os.close(ready_write)
+            os.close(gate_read)
+        try:
+            self._await_ready(ready_read)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(ready_read)
+        self.pidfd = os.pidfd_open(self.process.pid)
+        self.leaf = _leaf(self.process.pid)
+
+    def _await_ready(self, ready: int) -> None:
+        """One byte at the gate says that the namespaces stand and the shell runs."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(ready, selectors.EVENT_READ)
+            got = selector.select(START_DEADLINE)
+        if got and os.read(ready, 1):
+            return
+        self.process.kill()
+        stream = self.process.stderr or self.process.stdout
+        said = stream.read(2000).decode(errors="replace") if stream else ""
+        raise HarnessError(f"the sandbox does not start: {said.strip() or 'no answer'}")
+
+    def open_gate(self, limits: SandboxLimits) -> None:
+        """Set the limits, then let the command run."""
+        self._cage = Cage.create(limits)
+        self._cage.add(self.leaf)
+        with suppress(ProcessLookupError):
+            apply_rlimits(self.leaf, limits, count_processes=not self._cage.counts_processes)
+        if self.bare:
+            self._watchdog()
+        os.write(self._gate, b"\n")
+
+    @property
+    def cage(self) -> str:
+        """Which cgroup version holds it, or `none`."""
+        return self._cage.version
+
+    def _watchdog(self) -> None:
+        """A process that outlives us for an instant and kills the group when our end of its pipe closes."""
+        read, self._lifeline = os.pipe()
+        try:
+            self._guard = subprocess.Popen(
+                ["/bin/bash", "-c", WATCHDOG, "watchdog", str(read), str(self.process.pid)],
+                env={},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[read],
+                start_new_session=True,
+            )
+        finally:
+            os.close(read)
+
+    def terminate(self) -> None:
+        """Ask the command to end: TERM to its processes, not to bubblewrap, which would take everything at once."""
+        if self.bare:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGTERM)
+            return
+        for pid in descendants(self.leaf):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End everything now."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        if self.bare:
+            self._cage.kill()
+            for pid in tagged(TAG, self.tag):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> tuple[int, Figures]:
+        """Kill what is left, reap, free everything; the command's exit and what the tree took."""
+        self.kill()
+        usage: resource.struct_rusage | None = None
+        if self.process.returncode is None:
+            try:
+                _pid, status, usage = os.wait4(self.process.pid, 0)
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+            except ChildProcessError:
+                self.process.returncode = -signal.SIGKILL
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        for name in ("_gate", "_lifeline", "pidfd"):
+            fd = getattr(self, name, None)
+            if fd is not None:
+                os.close(fd)
+                setattr(self, name, None)
+        guard: subprocess.Popen[bytes] | None = getattr(self, "_guard", None)
+        if guard is not None:
+            guard.kill()
+            guard.wait()
+        figures = self._cage.figures(usage)
+        self._cage.close()
+        code = self.process.returncode
+        return (code if code >= 0 else 128 - code), figures
+
+
+def communicate(
+    tree: Tree,
+    *,
+    stdin: bytes,
+    timeout: float,
+    cap: int,
+    on_output: Callable[[bytes], None] | None,
+    on_error: Callable[[bytes], None] | None,
+) -> Completed:
+    """Run an opened tree to its end, within `timeout` seconds and `cap` bytes of memory per stream; closes it."""
+    started = time.monotonic()
+    deadline = started + timeout
+    ladder = min(settings.TABLE["kill_ladder"].value, 1.5)
+    out, err = CappedOutput(cap), CappedOutput(cap)
+    timed_out = ended = False
+    try:
+        with selectors.DefaultSelector() as selector:
+            _register(selector, tree.process.stdout, (out, on_output))
+            _register(selector, tree.process.stderr, (err, on_error))
+            selector.register(tree.pidfd, selectors.EVENT_READ, "ended")
+            left = _feed(selector, tree.process.stdin, stdin)
+            while not ended:
+                wait = deadline - time.monotonic()
+                if wait <= 0 and not timed_out:
+                    timed_out = True
+                    tree.terminate()
+                    deadline, wait = time.monotonic() + ladder, ladder
+                elif wait <= 0:
+                    tree.kill()
+                    deadline, wait = time.monotonic() + 10, 10
+                for key, _mask in selector.select(wait):
+                    if key.data == "ended":
+                        ended = True
+                    elif key.data == "stdin":
+                        left = _write(selector, key.fileobj, left)
+                    else:
+                        _read(selector, key.fd, key.fileobj, *key.data)
+            # What was written before the end is still in the pipes.
+            for key in [key for key in selector.get_map().values() if isinstance(key.data, tuple)]:
+                while _read(selector, key.fd, key.fileobj, *key.data):
+                    pass
+    finally:
+        code, figures = tree.close()
+    return Completed(
+        exit=124 if timed_out else code,
+        out=out.value(),
+        err=err.value(),
+        duration=time.monotonic() - started,
+        timed_out=timed_out,
+        dropped=out.dropped + err.dropped,
+        cpu_sec=figures.cpu_sec,
+        rss_peak=figures.rss_peak,
+        source=figures.source,
+    )
+
+
+def split_command(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Options and command of a bubblewrap line, parted at its `--`."""
+    at = list(argv).index("--") + 1
+    return argv[:at], argv[at:]
+
+
+def descendants(pid: int) -> list[int]:
+    """`pid` and everything below it, as far as /proc shows."""
+    found, todo = [], [pid]
+    while todo:
+        here = todo.pop()
+        found.append(here)
+        for task in Path(f"/proc/{here}/task").glob("*/children"):
+            with suppress(OSError):
+                todo += [int(child) for child in task.read_text().split()]
+    return found
+
+
+def _leaf(pid: int) -> int:
+    """The one process at the end of the chain bubblewrap, its init, the gate."""
+    return descendants(pid)[-1]
+
+
+def _register(selector: selectors.BaseSelector, stream: IO[bytes] | None, data: object) -> None:
+    if stream is not None:
+        os.set_blocking(stream.fileno(), False)
+        selector.register(stream, selectors.EVENT_READ, data)
+
+
+def _feed(selector: selectors.BaseSelector, stream: IO[bytes] | None, data: bytes) -> bytes:
+    assert stream is not None
+    if not data:
+        stream.close()
+        return b""
+    os.set_blocking(stream.fileno(), False)
+    selector.register(stream, selectors.EVENT_WRITE, "stdin")
+    return data
+
+
+def _write(selector: selectors.BaseSelector, stream: object, data: bytes) -> bytes:
+    try:
+        data = data[os.write(stream.fileno(), data[:65536]) :]  # type: ignore[attr-defined]
+    except BlockingIOError:
+        return data
+    except OSError:
+        data = b""
+    if not data:
+        selector.unregister(stream)  # type: ignore[arg-type]
+        with suppress(OSError):
+            stream.close()  # type: ignore[attr-defined]
+    return data
+
+
+def _read(
+    selector: selectors.BaseSelector, fd: int, stream: object, kept: CappedOutput, tell: Callable[[bytes], None] | None
+) -> bool:
+    """Read once; false at the end or when nothing is there."""
+    try:
+        data = os.read(fd, 1 << 16)
+    except BlockingIOError:
+        return False
+    if not data:
+        selector.unregister(stream)  # type: ignore[arg-type]
+        return False
+    kept.feed(data)
+    if tell is not None:
+        tell(data)
+    return True
