@@ -1,4 +1,4 @@
-"""What the orchestrator costs per trivial combo, beside a bare bash loop in the same run; status and resume of big runs."""
+"""What the orchestrator costs per trivial combo beside a bare bash loop; status and resume of big runs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ from devops_bench.combo.request import Request
 from devops_bench.combo.runlog import RunLog
 from devops_bench.combo.world import World
 from devops_bench.errors import ConfigError
-from devops_bench.models import providers
 from devops_bench.redact import Redactor
 
 AGENT_LOG = "agent.log"
@@ -149,6 +148,8 @@ def endpoint(request: Request) -> Iterator[tuple[ModelEndpoint | None, str]]:
             base = server.endpoint(provider, combo.model)
             yield ModelEndpoint(provider, combo.model, base_url=base, key="scripted"), "scripted"
         return
+    from devops_bench.models import providers
+
     resolved = providers.resolve(combo.model, options.agent_provider, request.env)
     mode = "vertex" if options.vertex else "api-key"
     yield ModelEndpoint(resolved.provider, resolved.model, base_url=resolved.base_url, key=resolved.key), mode

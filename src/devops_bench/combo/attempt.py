@@ -61,27 +61,40 @@ class Attempt:
 
     def execute(self) -> Outcome:
         """Run all phases; never raises for anything that a combo can meet."""
-        unwatch: Callable[[], None] | None = None
+        unwatch: list[Callable[[], None]] = []
+        try:
+            self._phases(unwatch)
+        except (Stopped, PlaneLost) as late:
+            # The signal came between the end of a phase and the shield.
+            self._interrupted(late)
+        self.shield()
+        for stop_watching in unwatch:
+            stop_watching()
+        outcome = self._close()
+        self.events.end_phase()
+        self._write_state(outcome)
+        return outcome
+
+    def _phases(self, unwatch: list[Callable[[], None]]) -> None:
         try:
             self.enter(Phase.PREFLIGHT)
             self.raw = world.load(self.request)
             self.enter(Phase.PROVISION)
             self.world = world.provision(self.request, self.raw)
-            unwatch = self.watch_plane(self.world)
+            unwatch.append(self.watch_plane(self.world))
             self._setup(self.world)
             self._agent(self.world)
             self._verify(self.world)
-        except Stopped:
-            self.stopped = True
-        except (Exception, PlaneLost) as error:
+        except (Stopped, PlaneLost) as signal:
+            self._interrupted(signal)
+        except Exception as error:
             self._failed(error)
-        self.shield()
-        if unwatch is not None:
-            unwatch()
-        outcome = self._close()
-        self.events.end_phase()
-        self._write_state(outcome)
-        return outcome
+
+    def _interrupted(self, signal: Stopped | PlaneLost) -> None:
+        if isinstance(signal, Stopped):
+            self.stopped = True
+        elif self.failure is None:
+            self._failed(signal)
 
     # -- phases -----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from devops_bench import integrity, paths, scoring
 from devops_bench.agents import trajectory
+from devops_bench.agents.trajectory import TrajectoryMeta
 from devops_bench.clusters import binary
 from devops_bench.results.environment import Environment, code_hash, hash_binary, hash_json, hash_tree
 from devops_bench.results.record import (
@@ -190,9 +191,10 @@ def environment(attempt: Attempt) -> Environment:
     )
 
 
-def _atif_meta(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "session_id": attempt.request.directory.name,
-        "agent": attempt.request.combo.config.agent,
-        "model": attempt.request.combo.model,
-    }
+def _atif_meta(attempt: Attempt) -> TrajectoryMeta:
+    return TrajectoryMeta(
+        session_id=attempt.request.directory.name,
+        agent=attempt.request.combo.config.agent,
+        model=attempt.request.combo.model,
+        prompt=attempt.world.task.prompt if attempt.world is not None else "",
+    )

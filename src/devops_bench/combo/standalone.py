@@ -151,7 +151,6 @@ def _fork(job: Standalone, combo: Combo, directory: Path, redactor: Redactor) ->
         log.close()
     finally:
         os._exit(code)
-    return 0
 
 
 def _reap(running: dict[int, tuple[Combo, Path]]) -> bool:
