@@ -43,9 +43,9 @@ def score(
 ) -> dict[str, Any]:
     """All scores of an attempt by the contract's keys, OutcomeScore ({`score`, `version`, `reason`}) included.
 
-    `verification` is a rollup, None where nothing was verified; `judged` maps keys to {`score`, `success`, `reason`} (a
-    null `score` counts as not run); `integrity` is 0 flagged, 1 clean, None when nothing could be scanned; `calls` is the
-    record's trajectory; `computed` are other measured scores.
+    `verification` is a rollup, None where nothing was verified; `judged` maps keys to {`score`, `success`, `reason`}
+    (a null `score` counts as not run); `integrity` is 0 flagged, 1 clean, None when nothing could be scanned; `calls`
+    is the record's trajectory; `computed` are other measured scores.
 
     A withheld key is marked `<key>Withheld` and blocks what would be computed from it: with correctness or a safeguard
     unknown the outcome is null, and no judged score takes its place. Only a catastrophe that surely fired gives 0.

@@ -140,8 +140,9 @@ def hold_windows(entries: Sequence[Entry], context: VerifyContext, total: Deadli
     for entry in entries:
         window = entry.hold_window_sec or 0.0
         track = tracks[entry.name] = HoldTrack(required_sec=window)
-        end = Deadline.after(min(window, total.remaining()))
-        threads.append(spawn(_Follower(entry, context, track, context.cancelled, end, None), f"hold {entry.name}"))
+        threads.append(
+            spawn(_Follower(entry, context, track, context.cancelled, (window, total), None), f"hold {entry.name}")
+        )
     longest = max((entry.hold_window_sec or 0.0 for entry in entries), default=0.0)
     deadline = Deadline.after(min(longest, total.remaining()) + 2 * (context.limits.call + 2 * GRACE))
     for thread in threads:
@@ -153,22 +154,28 @@ def hold_windows(entries: Sequence[Entry], context: VerifyContext, total: Deadli
 
 
 class _Follower:
+    """The loop of one entry: until `stop`, or for `window` (seconds, but not beyond a deadline)."""
+
     def __init__(
         self,
         entry: Entry,
         context: VerifyContext,
         track: HoldTrack,
         stop: threading.Event,
-        end: Deadline | None,
+        window: tuple[float, Deadline] | None,
         first: threading.Event | None,
     ) -> None:
         self.entry, self.context, self.track = entry, context, track
-        self.stop, self.end, self.first = stop, end, first
+        self.stop, self.window, self.first = stop, window, first
+        self.end: Deadline | None = None
         self.interval = entry.hold_poll_interval_sec or context.limits.hold_interval
 
     def __call__(self) -> None:
         started = time.monotonic()
         due = started
+        if self.window is not None:
+            seconds, total = self.window
+            self.end = Deadline(min(started + seconds, total.at))
         try:
             while True:
                 last = self._over()

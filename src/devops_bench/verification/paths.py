@@ -92,6 +92,7 @@ def _resolve(segments: Sequence[JSONPathSegment], document: Any) -> list[Any]:
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _PATTERN_IN_FILTER = re.compile(r"=~|\b(?:match|search)\s*\(")
+_UNQUOTED = frozenset("_-/:@*")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -136,10 +137,12 @@ def normalise(text: str) -> str:
             end = _bracket_end(path, place, text)
             out.append(path[place:end])
             place = end
-        else:
+        elif char.isalnum() or char in _UNQUOTED:
             name += char
             pending_dot = True
             place += 1
+        else:
+            raise BadPath(f"path {text!r} holds {char!r} in a name; quote the name: ['...']")
     if name or pending_dot:
         flush()
     return "".join(out)

@@ -39,7 +39,8 @@ def verify(
 ) -> list[EntryResult]:
     """Judge everything after the agent has ended. In the entries' order, unreadable entries last.
 
-    `hold_samples` is the stopped sampler of the agent's turn, or its tracks. Never raises for what the cluster or the agent did.
+    `hold_samples` is the stopped sampler of the agent's turn, or its tracks. Never raises for what the cluster or the
+    agent did.
     """
     total = Deadline.after(context.limits.total)
     awaited = [entry for entry in entries if entry.effective_mode is Mode.CONVERGE]
