@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Right, with a neighbour taken out as well.
+# breaks: other-nodes
+set -euo pipefail
+kubectl cordon worker-1
+kubectl -n shop scale deployment sessions --replicas=4
+kubectl -n shop rollout status deployment/sessions --timeout=60s
+kubectl -n shop scale deployment coupons --replicas=2
+kubectl -n shop rollout status deployment/coupons --timeout=60s
+kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=20s || true
+kubectl -n shop scale deployment sessions --replicas=3
+kubectl -n shop scale deployment coupons --replicas=1
+kubectl cordon worker-0

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Restart the rollout.
+# breaks: payouts-released, refunds-hardened
+set -euo pipefail
+kubectl -n payments rollout restart deployment/payouts deployment/refunds
