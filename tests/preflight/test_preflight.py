@@ -38,7 +38,7 @@ def lines(findings: list[Finding]) -> list[str]:
 
 def test_a_missing_agent_is_an_error_with_the_install_command_and_a_warning_in_a_dry_run() -> None:
     def missing(key: str, _env: object) -> str | None:
-        return None if key == "noop" else "not installed; run: devops-bench agents install gemini"
+        return None if key == "noop" else f"agent {key}: not installed; run: devops-bench agents install gemini"
 
     wanted = plan("gcli", "gcli+skills", "noop")
     text = "agent gemini: not installed; run: devops-bench agents install gemini"

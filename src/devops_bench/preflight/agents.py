@@ -22,7 +22,7 @@ def check(
     for key in dict.fromkeys(combo.config.agent for combo in plan.combos):
         line = ask(key, env)
         if line is not None:
-            found.append(Finding(level, line, where=f"agent {key}"))
+            found.append(Finding(level, line))
     return found + _solutions(plan) + _sandbox(plan, env)
 
 
