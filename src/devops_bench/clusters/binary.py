@@ -28,6 +28,7 @@ VARIABLE = "DEVOPS_BENCH_KUBE"
 WHEEL = "devops_bench_controlplane"
 KEPT_BUILDS = 3
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+LARGEST_SOURCE = 16 << 20  # bytes; a file beyond that is a binary
 NOT_SOURCE = ("_test.go", ".md", ".test", ".out")
 
 
@@ -91,13 +92,23 @@ def source_dir() -> Path | None:
 def source_key(sources: Path) -> str:
     """12 hex digits over names and contents of everything that takes part in a build."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
+    for path in source_files(sources):
         name = path.relative_to(sources).as_posix()
-        if name.endswith(NOT_SOURCE) or any(part.startswith(".") for part in name.split("/")):
-            continue
         digest.update(f"{name}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def source_files(sources: Path) -> list[Path]:
+    """What takes part in a build: all files but tests, documents, hidden ones and what somebody compiled in place."""
+    return [
+        path
+        for path in sorted(sources.rglob("*"))
+        if path.is_file()
+        and not path.name.endswith(NOT_SOURCE)
+        and not any(part.startswith(".") for part in path.relative_to(sources).parts)
+        and path.stat().st_size <= LARGEST_SOURCE
+    ]
 
 
 @lru_cache(maxsize=4)
