@@ -39,6 +39,10 @@ class Base64:
     core: bytes
     ends: bytes
 
+    def start(self, head: str) -> bytes:
+        """The pattern of the first symbols, as many as `head` has characters."""
+        return b"".join([_symbol(symbol, wrap=True) for symbol in self.core[: len(head)]])
+
     def pattern(self) -> bytes:
         """What to search for. The first, shared character is left alone: it has at most four bits of the value."""
         body = b"".join([_symbol(symbol, wrap=True) for symbol in self.core[:-1]]) + _symbol(self.core[-1], wrap=False)

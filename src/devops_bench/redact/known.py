@@ -7,11 +7,12 @@ are equal, and looked up among the prefixes of the values. It may hold a few byt
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from devops_bench.redact import forms
-from devops_bench.redact.rx import Pattern, compile_heads, compile_pattern, lit, render
+from devops_bench.redact.rx import Pattern, compile_pattern, text_end
 
 _ESCAPE = re.compile(
     rb"\\+u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -19,20 +20,21 @@ _ESCAPE = re.compile(
     rb"|%(?:25)*(?P<percent>[0-9a-fA-F]{2})|&(?:(?P<name>amp|lt|gt|quot|apos)|#(?P<number>\d\d)|#x(?P<code>[0-9a-fA-F]{2}));"
     rb"|\\{2,}"
 )
-# An escape that is not yet whole; a high surrogate waits for its low one, a carriage return for its newline.
-_CUT_ESCAPE = re.compile(
+# An escape that is not yet whole; a high surrogate waits for its low one.
+_CUT = (
     rb"(?:\\+u[dD][89abAB][0-9a-fA-F]{2}(?:\\+(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?"
-    rb"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|%(?:25)*[0-9a-fA-F]?|&[#a-zA-Z0-9]{0,5}|\r)\Z"
+    rb"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|%(?:25)*[0-9a-fA-F]?|&[#a-zA-Z0-9]{0,5})"
 )
+# Within a value a carriage return may belong to a line end, too.
+_CUT_ESCAPE = re.compile(rb"(?:" + _CUT + rb"|\r)\Z")
 _NAMES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 # A newline may have been written as a backslash and `n`, which no decoding can tell from those two characters.
 _PLAIN = bytes.maketrans(b"\n\r\t\b\f+", b"nrtbf ")
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
-_BACKSLASH = re.compile(rb"[^\\]+")
-_FILLED = re.compile(rb"[^\\ \t\r\n]+")
+_BLANKS = b" \t\r\n\\"
 _FIRST_LOOK = 256
-# With three bytes of a prefix a candidate is rarely wrong.
+# With three characters of a value a candidate is rarely wrong.
 _HEAD = 3
 
 
@@ -46,7 +48,6 @@ class KnownValues:
         self._labels: dict[bytes, bytes] = {}
         self._prefixes: set[bytes] = set()
         self._longest = 0
-        self._heads: Pattern | None = None
 
     def pattern(self) -> bytes:
         """What finds them all."""
@@ -65,8 +66,7 @@ class KnownValues:
         """`[NAME]` for a find of `scan`."""
         if not self._labels:
             self._fill_labels()
-        views = _Views(found)
-        plain, base64 = views.plain[0], views.base64[0]
+        plain, base64 = _views(found)
         core = base64.rstrip(b"=")
         for form in (plain, found, base64, core, core[:-1]):
             label = self._labels.get(form)
@@ -76,100 +76,73 @@ class KnownValues:
 
     def unfinished(self, text: bytes, at: int) -> int:
         """Where, from `at` on, the leftmost value begins that more input could finish; the end of the text if none."""
-        if self._heads is None:
+        if not self._prefixes:
             self._fill_prefixes()
+        while (head := self._heads.search(text, at)) is not None:
+            if self._is_prefix(text, head.start()):
+                return head.start()
+            at = head.start() + 1
+        return len(text)
+
+    @functools.cached_property
+    def _heads(self) -> Pattern:
+        """Finds the first characters of a value in any form, fewer at the end of the text."""
+        whole: set[bytes] = set()
+        begun: set[bytes] = {_CUT}
+        for piece, _ in self._pieces:
+            starts = [forms.plain_pattern, *(form.start for form in forms.base64_forms(forms.raw(piece)))]
+            for start in starts:
+                whole.add(start(piece[:_HEAD]))
+                begun.update(start(piece[:length]) + _CUT + b"?" for length in range(1, _HEAD))
+        return compile_pattern(b"|".join([*sorted(whole), b"(?:" + b"|".join(sorted(begun)) + b")" + text_end()]))
+
+    def _is_prefix(self, text: bytes, start: int) -> bool:
         look = _FIRST_LOOK
         while True:
-            low = max(at, len(text) - look)
-            views = _Views(text[low:], cut=True)
-            # Escapes may make a value longer than the first look.
-            if low == at or len(views.base64[0]) > self._longest:
-                break
+            part = text[start : start + look]
+            plain, base64 = _views(part, cut=True)
+            if start + look >= len(text):
+                return plain in self._prefixes or base64 in self._prefixes
+            if min(len(plain), len(base64)) > self._longest:
+                return False
+            # Escapes may make a value longer than it is.
             look *= 2
-        start = low + self._search(text[low:], views)
-        while start > at and text[start - 1 : start] == b"\\":
-            start -= 1
-        return start
-
-    def _search(self, tail: bytes, views: _Views) -> int:
-        heads, best = self._heads, views.cut
-        assert heads is not None
-        same = range(len(tail))
-        for view, starts in (views.plain, views.base64, (tail, same), (tail.translate(_URLSAFE), same)):
-            head = heads.search(view, max(0, len(view) - self._longest))
-            while head is not None:
-                if view[head.start() :] in self._prefixes:
-                    best = min(best, starts[head.start()])
-                    break
-                head = heads.search(view, head.start() + 1)
-        return best
 
     def _fill_labels(self) -> None:
         for piece, name in self._pieces:
             raw = forms.raw(piece)
             label = f"[{name}]".encode()
-            for form in (raw, _Views(raw).plain[0], *(form.core for form in forms.base64_forms(raw))):
+            for form in (raw, _views(raw)[0], *(form.core for form in forms.base64_forms(raw))):
                 self._labels.setdefault(form, label)
 
     def _fill_prefixes(self) -> None:
         found = self._prefixes
         for piece, _ in self._pieces:
             raw = forms.raw(piece)
-            for whole in (raw, _Views(raw).plain[0]):
+            for whole in (raw, _views(raw)[0]):
                 found.update(whole[:length] for length in range(1, len(whole)))
             for form in forms.base64_forms(raw):
                 found.update(form.core[:length] for length in range(1, len(form.core)))
                 if form.ends:
                     ended = [form.core + bytes((end,)) for end in form.ends]
                     found.update((form.core, *ended, *(one + b"=" for one in ended)))
+        # Of half an escape nothing is left, and it may begin any value.
+        found.add(b"")
         self._longest = max(map(len, found))
-        firsts = {one[:_HEAD] for one in found if len(one) >= _HEAD}
-        self._heads = compile_heads([tuple(render(lit(one[at : at + 1])) for at in range(_HEAD)) for one in firsts])
 
 
-class _Views:
-    """A text with all escapes undone, read as plain text and as base64, each with the places its bytes come from.
+def _views(text: bytes, *, cut: bool = False) -> tuple[bytes, bytes]:
+    """`text` with all escapes undone, read as plain text and as base64; with `cut` without half an escape at the end.
 
-    With `cut`, an escape at the end that is not yet whole is left out, and `cut` is where it begins (else the length).
+    Again and again, until nothing is left: escapes may be nested, and a value may itself look like one.
     """
-
-    def __init__(self, text: bytes, *, cut: bool = False) -> None:
-        self.cut = len(text)
-        starts: list[int] | range = range(len(text))
-        while True:
-            if cut and (half := _CUT_ESCAPE.search(text)):
-                if half[0] != b"\r":
-                    self.cut = min(self.cut, starts[half.start()])
-                text, starts = text[: half.start()], starts[: half.start()]
-            if _ESCAPE.search(text) is None:
-                break
-            # Again, until nothing is left: escapes may be nested, and a value may itself look like one.
-            text, starts = _unescaped(text, starts)
-        self.plain = _kept(_BACKSLASH, text.translate(_PLAIN), starts)
-        self.base64 = _kept(_FILLED, text.translate(_URLSAFE), starts)
-
-
-def _kept(wanted: re.Pattern[bytes], text: bytes, starts: Sequence[int]) -> tuple[bytes, Sequence[int]]:
-    found = list(wanted.finditer(text))
-    if len(found) == 1 and len(found[0][0]) == len(text):
-        return text, starts
-    kept: list[int] = []
-    for one in found:
-        kept.extend(starts[one.start() : one.end()])
-    return b"".join([one[0] for one in found]), kept
-
-
-def _unescaped(text: bytes, starts: Sequence[int]) -> tuple[bytes, list[int]]:
-    """One level of escapes undone."""
-    out, places, at = bytearray(), list[int](), 0
-    for escape in _ESCAPE.finditer(text):
-        value = _meaning(escape)
-        out += text[at : escape.start()] + value
-        places.extend(starts[at : escape.start()])
-        places += [starts[escape.start()]] * len(value)
-        at = escape.end()
-    places.extend(starts[at:])
-    return bytes(out + text[at:]), places
+    while True:
+        if cut and (half := _CUT_ESCAPE.search(text)):
+            text = text[: half.start()]
+        decoded = _ESCAPE.sub(_meaning, text)
+        if decoded == text:
+            return text.translate(_PLAIN, b"\\"), text.translate(_URLSAFE, _BLANKS)
+        text = decoded
 
 
 def _meaning(escape: re.Match[bytes]) -> bytes:

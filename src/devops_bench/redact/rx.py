@@ -189,7 +189,7 @@ def compile_heads(patterns: list[tuple[bytes, ...]]) -> Pattern:
     """Compile the search for these heads, or for the beginning of one at the end of the text."""
     whole = sorted({b"".join(head) for head in patterns})
     begun = sorted({b"".join(head[:length]) for head in patterns for length in range(1, len(head))})
-    return compile_pattern(b"|".join([*whole, *([b"(?:" + b"|".join(begun) + b")" + _text_end()] if begun else [])]))
+    return compile_pattern(b"|".join([*whole, *([b"(?:" + b"|".join(begun) + b")" + text_end()] if begun else [])]))
 
 
 class Match(Protocol):
@@ -223,7 +223,7 @@ def compile_pattern(pattern: bytes) -> Pattern:
     return compiled
 
 
-def _text_end() -> bytes:
+def text_end() -> bytes:
     """The assertion "end of the text", which the two engines write differently."""
     try:
         import re2  # noqa: F401
@@ -239,4 +239,4 @@ def compile_match(node: Node, *, groups: bool = False) -> Pattern:
 
 def compile_unfinished(node: Node) -> Pattern:
     """Compile the test whether everything from here to the end of the text is an unfinished match; for `match`."""
-    return compile_pattern(b"(?:" + prefix(node) + b")" + _text_end())
+    return compile_pattern(b"(?:" + prefix(node) + b")" + text_end())
