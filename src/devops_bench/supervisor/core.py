@@ -15,7 +15,8 @@ import os
 import random
 import resource
 import signal
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,9 +156,7 @@ class Supervisor:
             self._hold(rid, LOCK_POLL, "locked")
             return
         self._starting.add(rid)
-        task = self._loop.create_task(self._start(rid, token))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._spawn(self._start(rid, token))
 
     def _hold(self, rid: str, delay: float, why: str) -> None:
         def release() -> None:
@@ -260,23 +259,37 @@ class Supervisor:
         )
 
     def _worker_ended(self, worker: Worker) -> None:
+        if outcomes.read(worker.directory) is None:
+            # It died. The slot stays taken until it is known how, and what it left is swept.
+            self._spawn(self._worker_died(worker))
+            return
+        self._forks.exits.pop(worker.who.pid, None)
+        self._settle(worker, None)
+
+    async def _worker_died(self, worker: Worker) -> None:
+        self._settle(worker, await self._forks.exit_code(worker.who.pid))
+
+    def _settle(self, worker: Worker, code: int | None) -> None:
         self.workers.pop(worker.rid, None)
-        self._ended(worker.rid, worker.directory, worker)
+        self._ended(worker.rid, worker.directory, worker.ended_for, code)
         self._wake.set()
 
-    def _ended(self, rid: str, directory: Path, worker: Worker | None = None) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _ended(self, rid: str, directory: Path, ordered: Outcome | None = None, code: int | None = None) -> None:
+        """Take the outcome, or conclude one. `ordered` is why we ended it ourselves, if we did."""
         combo = self.state.combos[rid]
         outcome = outcomes.read(directory)
         if outcome is None:
-            code = self._forks.exits.pop(worker.who.pid, None) if worker is not None else None
             outcome = attempts.died(combo.phase, code)
             self._sweep(rid)
-        if worker is not None:
-            self._forks.exits.pop(worker.who.pid, None)
-            if worker.ended_for is not None and outcome.state in {ComboState.STOPPED, ComboState.INVALID}:
-                outcome = worker.ended_for
-        if self.state.stop_requested and outcome.state is ComboState.INVALID and outcome.signature == "process-died":
-            outcome = Outcome(ComboState.STOPPED, outcome.exit, phase=outcome.phase, reason="killed by stop")
+            if self.state.stop_requested:
+                outcome = Outcome(ComboState.STOPPED, outcome.exit, phase=outcome.phase, reason="killed by stop")
+        if ordered is not None and outcome.state in {ComboState.STOPPED, ComboState.INVALID}:
+            outcome = replace(ordered, phase=combo.phase or None)
         self._conclude(rid, combo.attempt, outcome)
 
     def _conclude(self, rid: str, attempt: int, outcome: Outcome) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 from devops_bench.errors import TransientError
 from devops_bench.supervisor import zygote
 
+EXIT_WAIT = 1.0
+
 
 class ForkServer:
     """Starts the zygote on first use and again after its death. `exits` maps pids to exit codes, as hints."""
@@ -26,6 +28,7 @@ class ForkServer:
         self._next = 0
         self.exits: dict[int, int] = {}
         self.cost: dict[str, float] = {}
+        self._exit_waiters: dict[int, asyncio.Event] = {}
 
     @property
     def pid(self) -> int | None:
@@ -68,6 +71,19 @@ class ForkServer:
             raise TransientError(f"the fork server is gone ({error.strerror})") from None
         return await answer
 
+    async def exit_code(self, pid: int) -> int | None:
+        """The exit code of a combo that has ended; None when the zygote does not tell within EXIT_WAIT seconds.
+
+        The pidfd is often faster than the zygote's word.
+        """
+        if pid not in self.exits and self._sock is not None:
+            heard = self._exit_waiters.setdefault(pid, asyncio.Event())
+            try:
+                await asyncio.wait_for(heard.wait(), EXIT_WAIT)
+            except TimeoutError:
+                self._exit_waiters.pop(pid, None)
+        return self.exits.pop(pid, None)
+
     def _readable(self) -> None:
         assert self._sock is not None
         while True:
@@ -85,6 +101,9 @@ class ForkServer:
     def _handle(self, message: dict[str, Any]) -> None:
         if "exit" in message:
             self.exits[message["exit"]] = message["code"]
+            heard = self._exit_waiters.pop(message["exit"], None)
+            if heard is not None:
+                heard.set()
         elif "id" in message:
             answer = self._waiting.pop(message["id"])
             if answer.done():
