@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devops_bench import clusters
 from devops_bench.errors import ConfigError, TaskError
-from devops_bench.matrix import ids
+from devops_bench.matrix import ids, served
 from devops_bench.matrix.expand import COMBOS_MAX, expand, plan_of, task_labels
 from devops_bench.matrix.plan import Plan
 from devops_bench.matrix.select import select_tasks
@@ -145,6 +146,11 @@ def test_a_provider_override_never_gives_a_cluster_to_a_task_without_one() -> No
 def test_unsandboxed_tasks_run_where_the_sandbox_is_off() -> None:
     spec = spec_of(options=dataclasses.replace(OPTIONS, sandbox=False))
     assert len(plan_of(spec, [selected("common/a", **KWOK, requires_unsandboxed=True)]).combos) == 1
+
+
+def test_the_providers_told_apart_here_are_those_that_there_are() -> None:
+    assert served.PROVIDERS == clusters.AVAILABLE
+    assert tuple(served.NOT_YET) == clusters.PLANNED
 
 
 def test_two_run_ids_with_one_token_are_said_and_never_salted() -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from devops_bench.clusters.host import Host
 from devops_bench.matrix.expand import plan_of
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Plan, PlanOptions
-from devops_bench.preflight import agents, clusters, grants, host, models, shared
+from devops_bench.preflight import agents, check, clusters, grants, host, models, shared
 from tests.matrix.conftest import OPTIONS, selected, spec_of
 
 NONE = {"infrastructure": {"provider": "none"}}
-ROOMY = host.Room(memory=64 << 30, disk=64 << 30, disk_path=Path("/"), inotify_free=100)
+ROOMY = Host(memory_available=64 << 30, cores=8, disk_free=64 << 30, disk_path=Path("/"))
 
 
 def plan(
@@ -164,8 +166,9 @@ def test_an_unusable_control_plane_binary_is_an_error(tmp_path: Path) -> None:
     assert finding.is_error and "is not an executable file" in finding.line()
 
 
-def judged(wanted: Plan, **room: object) -> list[Finding]:
-    return host.judge(wanted, dataclasses.replace(ROOMY, **room))  # type: ignore[arg-type]
+def judged(wanted: Plan, env: dict[str, str] | None = None, **room: object) -> list[Finding]:
+    there = dataclasses.replace(ROOMY, **room)  # type: ignore[arg-type]
+    return host.judge(wanted, host.Room(there, there), env or {})
 
 
 def test_a_roomy_host_has_nothing_to_say() -> None:
@@ -177,31 +180,43 @@ def many(options: PlanOptions = OPTIONS) -> Plan:
     return plan_of(spec_of("noop", models=("a", "b"), options=options), tasks)
 
 
+def mib(*parts: int) -> int:
+    return sum(parts) << 20
+
+
 def test_memory_that_fits_fewer_combos_names_how_many() -> None:
-    # 1 GiB reserve, then 400 + 120 MiB a combo.
-    (finding,) = judged(many(), memory=(1024 + 2 * 520 + 100) << 20)
+    # A reserve of 1 GiB, two planes ahead of 400 MiB, then 400 + 120 MiB for each combo.
+    assert judged(many(), memory_available=mib(1024, 800, 3 * 520)) == []
+    (finding,) = judged(many(), memory_available=mib(1024, 800, 3 * 520 - 1))
+    assert finding.line() == "3 combos at once may take 3384 MiB of memory, 3383 MiB are free; set MAX_PARALLEL=2"
     assert finding.level is Level.WARNING
-    assert finding.fix.startswith("set MAX_PARALLEL=2;")
-    (finding,) = judged(many(), memory=(1024 + 500) << 20)
+    assert judged(many(), {"BENCH_POOL_SIZE": "0"}, memory_available=mib(1024, 3 * 520)) == []
+    (finding,) = judged(many(), memory_available=mib(1024, 500))
     assert finding.is_error and "not even one fits" in finding.what
-    assert judged(many(), memory=(1024 + 3 * 520) << 20) == []
 
 
 def test_a_heavy_agent_counts_with_its_own_memory() -> None:
-    (finding,) = judged(plan("oc", provider="kwok"), memory=(1024 + 1300) << 20)
-    assert finding.is_error and "1820 MiB" in finding.what
+    (finding,) = judged(plan("oc", provider="kwok"), memory_available=mib(1024, 1300))
+    assert finding.is_error and f"{1024 + 1300 + 520} MiB" in finding.what
 
 
 def test_disk_is_an_error_when_nearly_full_and_a_warning_when_tight() -> None:
-    assert judged(many(), disk=100 << 20)[0].is_error
-    (finding,) = judged(many(), disk=280 << 20)
+    assert judged(plan(), disk_free=mib(100))[0].is_error
+    without_planes = dataclasses.replace(plan(), combos=many().combos)
+    without_planes = dataclasses.replace(
+        without_planes, combos=tuple(dataclasses.replace(one, provider="none") for one in without_planes.combos)
+    )
+    (finding,) = judged(without_planes, disk_free=mib(280))
     assert finding.level is Level.WARNING and "10 combos may take 40 MiB of disk" in finding.what
 
 
-def test_inotify_that_runs_out_is_told() -> None:
-    (finding,) = judged(many(), inotify_free=4)
-    assert "4 inotify instances are free, the run needs 5" in finding.what
-    assert judged(many(), inotify_free=None) == []
+def test_what_planes_take_beside_memory_is_told_with_its_limit() -> None:
+    (finding,) = judged(many(), inotify_instances=30)
+    assert finding.level is Level.WARNING
+    assert "30 allowed, 0 in use, but 5 clusters at once need 50" in finding.what
+    assert "max_user_instances" in finding.fix
+    assert judged(many(), inotify_instances=5)[0].is_error
+    assert judged(plan(), inotify_instances=0) == []  # nothing of it without a plane
 
 
 def test_a_root_that_cannot_be_written_is_an_error_and_is_not_made(tmp_path: Path) -> None:
@@ -210,7 +225,7 @@ def test_a_root_that_cannot_be_written_is_an_error_and_is_not_made(tmp_path: Pat
     room = host.look(env)
     assert room.unwritable == (("DEVOPS_BENCH_RUNS", tmp_path / "file/runs"),)
     assert not (tmp_path / "new").exists()
-    (finding,) = judged(plan(), unwritable=room.unwritable)
+    (finding,) = host.judge(plan(), host.Room(ROOMY, ROOMY, room.unwritable), {})
     assert finding.line() == f"{tmp_path / 'file/runs'}: cannot be written; set DEVOPS_BENCH_RUNS to a folder of yours"
     assert stat.S_ISREG((tmp_path / "file").stat().st_mode)
 
@@ -250,3 +265,23 @@ def test_paths_of_their_own_are_no_finding(on_disk: Callable[..., Plan], line: s
 def test_a_path_in_a_prompt_matters_only_without_a_sandbox(on_disk: Callable[..., Plan]) -> None:
     assert shared.check(on_disk(prompt="write to /tmp/answer")) == []
     assert len(shared.check(on_disk(prompt="write to /tmp/answer", sandbox=False))) == 1
+
+
+# -- all together ------------------------------------------------------------------------------------------------------
+
+
+def test_all_checks_run_on_this_host_and_errors_come_first(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "DEVOPS_BENCH_KUBE": str(tmp_path / "gone")}
+    found = check(plan("noop", "gcli+skills", provider="kwok", sandbox=False), env)
+    assert [finding.is_error for finding in found] == sorted((finding.is_error for finding in found), reverse=True)
+    text = "\n".join(finding.line() for finding in found)
+    assert all(
+        part in text for part in ("agent gemini", "no key for provider google", "+skills has", "not an executable")
+    )
+    assert text.count("\n") == len(found) - 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_without_needs_passes_on_this_host(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    assert [finding for finding in check(plan("noop", sandbox=False), env) if finding.is_error] == []

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from devops_bench.matrix.plan import AgentConfig, PlanOptions
-from devops_bench.tasks.spec import TaskSpec
+
+if TYPE_CHECKING:
+    from devops_bench.tasks.spec import TaskSpec
 
 NO_CLUSTER = "none"
 # The providers that this version makes or uses.
@@ -13,7 +16,7 @@ PROVIDERS: tuple[str, ...] = ("none", "kwok", "existing")
 # Named by tasks and flags, and known; what they stand for, in words.
 NOT_YET = {"kind": "clusters of real containers (kind)", "gke": "cloud clusters (gke)"}
 
-Unserved = Callable[[TaskSpec, str, PlanOptions], str | None]
+Unserved: TypeAlias = "Callable[[TaskSpec, str, PlanOptions], str | None]"
 
 
 def effective_provider(task: TaskSpec, override: str | None) -> str:

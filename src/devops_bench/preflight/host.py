@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from devops_bench import settings
-from devops_bench.clusters import host as measured
+from devops_bench.clusters import capacity
+from devops_bench.clusters.host import Host
+from devops_bench.clusters.host import look as measure
 from devops_bench.matrix.findings import Finding, Level
-from devops_bench.matrix.plan import Combo, Plan
+from devops_bench.matrix.plan import Plan
 from devops_bench.paths import runs_root, state_root
 
 MIB = 1 << 20
@@ -26,92 +27,90 @@ AGENT_MEMORY: Mapping[str, int] = {
     "codex": 143 * MIB,
 }
 COMBO_MEMORY = 120 * MIB  # the forked combo process with its sandbox
-COMBO_DISK = 4 * MIB  # records, transcripts and audit log of one attempt, generously
+COMBO_DISK = 4 * MIB  # what stays of one attempt: records, transcripts and the audit log, generously
 DISK_LEAST = 256 * MIB  # below it no run is started: journals and etcd must not meet a full disk
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the host has. Bytes. `unwritable` names a root that cannot be written, with the reason."""
+    """What the host has, as seen from the runs root and from the state root, where planes keep their stores.
 
-    memory: int
-    disk: int
-    disk_path: Path
-    inotify_free: int | None
+    `unwritable` are roots that cannot be written: the variable that names each, and its path.
+    """
+
+    runs: Host
+    state: Host
     unwritable: tuple[tuple[str, Path], ...] = ()
 
 
 def check(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
-    """What this host lacks for `plan`."""
-    return judge(plan, look(env))
+    """What this host lacks for `plan`. Raises ConfigError for a malformed setting of `env`."""
+    return judge(plan, look(env), env)
 
 
 def look(env: Mapping[str, str]) -> Room:
     """Measure the host. Creates nothing."""
     roots = {"DEVOPS_BENCH_RUNS": runs_root(env), "BENCH_RUN_STATE_ROOT": state_root(env)}
-    host = measured.look(roots["DEVOPS_BENCH_RUNS"])
-    limit = host.inotify_instances
-    return Room(
-        memory=host.memory_available,
-        disk=host.disk_free,
-        disk_path=host.disk_path,
-        inotify_free=None if limit is None else limit - host.inotify_used,
-        unwritable=tuple((name, path) for name, path in roots.items() if not _writable(path)),
-    )
+    runs, state = (measure(path) for path in roots.values())
+    return Room(runs, state, tuple((name, path) for name, path in roots.items() if not _writable(path)))
 
 
-def judge(plan: Plan, room: Room) -> list[Finding]:
-    """Findings of `plan` in `room`. Pure."""
+def judge(plan: Plan, room: Room, env: Mapping[str, str]) -> list[Finding]:
+    """Findings of `plan` in `room`; `env` may change the settings of planes and pool. Pure."""
     found = [
         Finding(Level.ERROR, "cannot be written", f"set {name} to a folder of yours", str(path))
         for name, path in room.unwritable
     ]
-    return [*found, *_disk(plan, room), *_memory(plan, room), *_inotify(plan, room)]
+    return [*found, *_disk(plan, room.runs), *_memory(plan, room.state, env), *_planes(plan, room.state, env)]
 
 
-def _disk(plan: Plan, room: Room) -> list[Finding]:
+def _disk(plan: Plan, host: Host) -> list[Finding]:
     need = len(plan.combos) * COMBO_DISK
-    if room.disk < DISK_LEAST:
-        what = f"{room.disk // MIB} MiB of disk are free, a run needs at least {DISK_LEAST // MIB} MiB"
-        return [Finding(Level.ERROR, what, "free some, or set DEVOPS_BENCH_RUNS", str(room.disk_path))]
-    if room.disk < DISK_LEAST + need:
-        what = f"{len(plan.combos)} combos may take {need // MIB} MiB of disk, {room.disk // MIB} MiB are free"
-        return [Finding(Level.WARNING, what, "free some, or set DEVOPS_BENCH_RUNS", str(room.disk_path))]
+    if host.disk_free < DISK_LEAST:
+        what = f"{host.disk_free // MIB} MiB of disk are free, a run needs at least {DISK_LEAST // MIB} MiB"
+        return [Finding(Level.ERROR, what, "free some, or set DEVOPS_BENCH_RUNS", str(host.disk_path))]
+    if host.disk_free < DISK_LEAST + need:
+        what = f"{len(plan.combos)} combos may take {need // MIB} MiB of disk, {host.disk_free // MIB} MiB are free"
+        return [Finding(Level.WARNING, what, "free some, or set DEVOPS_BENCH_RUNS", str(host.disk_path))]
     return []
 
 
-def _memory(plan: Plan, room: Room) -> list[Finding]:
-    """The hungriest combos may meet: the sum over the MAX_PARALLEL largest is what must fit."""
-    needs = sorted(map(_memory_of, plan.combos), reverse=True)[: plan.options.max_parallel]
-    have = room.memory - settings.integer("memory_reserve", {})
-    if sum(needs) <= have:
+def _memory(plan: Plan, host: Host, env: Mapping[str, str]) -> list[Finding]:
+    """Planes, agents and combos together: the hungriest may meet, so the largest MAX_PARALLEL of them must fit."""
+    lanes = min(plan.options.max_parallel, len(plan.combos))
+    need = _memory_of(plan, lanes, env)
+    if need <= host.memory_available:
         return []
-    fits, total = 0, 0
-    for need in needs:
-        total += need
-        if total > have:
-            break
-        fits += 1
-    what = (
-        f"{len(needs)} combos at once may take {sum(needs) // MIB} MiB of memory, "
-        f"{max(0, have) // MIB} MiB are free beside the reserve"
-    )
-    if fits == 0:
-        return [Finding(Level.ERROR, what + ": not even one fits", "free memory, or use a larger host")]
-    return [Finding(Level.WARNING, what, f"set MAX_PARALLEL={fits}; until then combos wait for memory")]
+    what = f"{lanes} combos at once may take {need // MIB} MiB of memory, {host.memory_available // MIB} MiB are free"
+    fits = next((n for n in range(lanes - 1, 0, -1) if _memory_of(plan, n, env) <= host.memory_available), 0)
+    if not fits:
+        return [Finding(Level.ERROR, f"{what}: not even one fits", "free memory, or use a larger host")]
+    return [Finding(Level.WARNING, what, f"set MAX_PARALLEL={fits}")]
 
 
-def _memory_of(combo: Combo) -> int:
-    plane = settings.integer("plane_memory", {}) if combo.provider == "kwok" else 0
-    return COMBO_MEMORY + plane + AGENT_MEMORY.get(combo.config.agent, 0)
+def _memory_of(plan: Plan, lanes: int, env: Mapping[str, str]) -> int:
+    """Bytes for `lanes` combos at once, the pool's planes and the reserve included."""
+    demand = _demand(plan, lanes, env)
+    agents = sorted((AGENT_MEMORY.get(combo.config.agent, 0) for combo in plan.combos), reverse=True)[:lanes]
+    planes = demand.planes * demand.memory_per_plane
+    return planes + sum(agents) + lanes * COMBO_MEMORY + demand.memory_reserve
 
 
-def _inotify(plan: Plan, room: Room) -> list[Finding]:
-    need = min(plan.options.max_parallel, len(plan.combos)) + 2
-    if room.inotify_free is None or room.inotify_free >= need:
+def _planes(plan: Plan, host: Host, env: Mapping[str, str]) -> list[Finding]:
+    """What planes take beside memory: disk for their stores, inotify instances and watches."""
+    demand = _demand(plan, plan.options.max_parallel, env)
+    if not demand.planes:
         return []
-    what = f"{room.inotify_free} inotify instances are free, the run needs {need}"
-    return [Finding(Level.WARNING, what, "raise fs.inotify.max_user_instances by sysctl")]
+    level = Level.WARNING if capacity.fitting_planes(host, demand) else Level.ERROR
+    return [
+        Finding(level, f"{one.subject}: {one.have}, but {one.need}", one.fix)
+        for one in capacity.assess(host, demand)
+        if not one.ok and one.subject != "memory"
+    ]
+
+
+def _demand(plan: Plan, lanes: int, env: Mapping[str, str]) -> capacity.Demand:
+    return capacity.Demand.of(lanes, sum(combo.provider == "kwok" for combo in plan.combos), env)
 
 
 def _writable(path: Path) -> bool:
