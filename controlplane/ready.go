@@ -37,7 +37,6 @@ func awaitReadyz(ctx context.Context, config *rest.Config) error {
 				return nil
 			}
 			last = string(body)
-			markReadyz(last)
 		}
 		select {
 		case <-ctx.Done():

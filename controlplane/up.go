@@ -140,7 +140,6 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 	ctx := context.Background()
 	starting, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	mark("boot")
 	log, err := setUpLogging(filepath.Join(options.dir, logFile))
 	if err != nil {
 		return nil, err
@@ -177,25 +176,21 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 	if err := <-etcdReady; err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	mark("etcd")
 	run("kube-apiserver", func() error { return runAPIServer(ctx, options.dir, listener, backend) })
 	admin := ids.restConfig(userAdmin, "kube")
 	if err := awaitReadyz(starting, admin); err != nil {
 		return nil, err
 	}
 
-	mark("readyz")
 	run("kube-controller-manager", func() error { return runControllers(ctx, ids, options.dir) })
 	run("kube-scheduler", func() error { return runScheduler(ctx, ids) })
 	client, err := kubernetes.NewForConfig(ids.protobufConfig(userKubelet, kubeletAgent))
 	if err != nil {
 		return nil, err
 	}
-	mark("started")
 	if err := createNodes(starting, client, nodes); err != nil {
 		return nil, err
 	}
-	mark("nodes")
 	if err := startKubelets(ctx, ids, stages, log); err != nil {
 		return nil, fmt.Errorf("kubelets: %w", err)
 	}
@@ -203,8 +198,6 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 	if err := awaitUsable(starting, client, len(nodes)); err != nil {
 		return nil, err
 	}
-	mark("usable")
-	stopProf()
 	return &readyLine{
 		Server: ids.server, PID: os.Getpid(), Dir: options.dir, Kubeconfigs: kubeconfigs, AuditLog: auditLog,
 		Kubernetes: pins().Kubernetes, Nodes: len(nodes),
