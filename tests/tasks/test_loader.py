@@ -76,6 +76,14 @@ def test_value_null_is_a_value(tmp_path: Path) -> None:
     assert load_task(write(tmp_path, entry(body))).parse_failures == []
 
 
+@pytest.mark.parametrize(
+    "path", ["$.a.b[*].c", "a.b", ".a.b", "{.a.b}", "a\\\\.b/c.d", "$.a['b/c']", "$.a[?@.b=='c'].d"]
+)
+def test_paths_may_be_spelled_in_all_common_ways(tmp_path: Path, path: str) -> None:
+    body = f'check: {{type: resource_property, kind: Pod, resource_name: a, path: "{path}", op: exists}}'
+    assert load_task(write(tmp_path, entry(body))).parse_failures == []
+
+
 def test_older_entry_shape_is_an_objective(tmp_path: Path) -> None:
     (found,) = load_task(write(tmp_path, entry("spec: {type: pod_healthy, selector: a=b}"))).verification_spec
     assert found.role is Role.OBJECTIVE
@@ -172,7 +180,8 @@ ONE_ENTRY = [
     (f"check: {{{PROPERTY}, path: $.a, op: matches, value: '('}}", 5, "is not a regular expression"),
     (f"check: {{{PROPERTY}, path: $.a, op: gt, value: many}}", 5, "op gt needs a number or a quantity"),
     (f"check: {{{PROPERTY}, path: '$.a[', op: eq, value: 1}}", 5, "path is not JSONPath"),
-    (f"check: {{{PROPERTY}, path: a.b, op: eq, value: 1}}", 5, "path must start with $"),
+    (f"check: {{{PROPERTY}, path: '$.a[?@.b =~ /x/]', op: eq, value: 1}}", 5, "may not hold a pattern"),
+    (f"check: {{{PROPERTY}, path: '$.a b', op: eq, value: 1}}", 5, "path is not JSONPath"),
     (f"check: {{{PROPERTY}, path: $.a, op: equals, value: 1}}", 5, "check.op cannot be 'equals'"),
     (f"check: {{{PROPERTY}, resource_name: a, selector: b=c}}", 5, "exclude each other"),
     ("check:\n  type: all\n  checks:\n    - {type: pod_healthy, selector: a}\n    - {type: nope}", 9, "'nope'"),

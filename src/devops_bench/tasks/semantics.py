@@ -34,7 +34,9 @@ Problem = tuple[Loc, str]
 _VALUELESS = {Op.EXISTS, Op.ABSENT}
 _ORDERED = {Op.GT, Op.GTE, Op.LT, Op.LTE}
 # The shapes nearly all checks use; anything else is compiled by the JSONPath library itself.
-_PLAIN_PATH = re.compile(r"\$(\.[A-Za-z_][\w-]*|\[\d+\]|\[\*\]|\.\*|\['[^'\\\]]+'\]|\[\"[^\"\\\]]+\"\])*\Z")
+_STEP = r"(\.[A-Za-z_][\w-]*|\[\d+\]|\[\*\]|\.\*|\['[^'\\\]]+'\]|\[\"[^\"\\\]]+\"\])"
+_PLAIN_PATH = re.compile(rf"\$?{_STEP}+\Z|[A-Za-z_][\w-]*{_STEP}*\Z")
+_PATTERN_IN_FILTER = re.compile(r"=~|\b(?:match|search)\s*\(")
 _QUANTITY = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|n|u)?\Z")
 _READ_ONLY_VERBS = {"list", "describe", "get-iam-policy"}
 
@@ -140,23 +142,36 @@ def _op_problems(op: Op, given: dict[str, Any], loc: Loc) -> Iterator[Problem]:
 
 
 def path_problems(path: str, loc: Loc) -> Iterator[Problem]:
-    """One problem if `path` is not JSONPath; the library is only imported for paths beyond the plain shapes."""
-    if _PLAIN_PATH.match(path):
+    """One problem if `path` is not JSONPath (`$.a.b`, `a.b`, `.a.b`, or kubectl's `{.a.b}` and `a\\.b`).
+
+    The library is only imported for paths beyond the plain shapes.
+    """
+    bare = path.strip()
+    if bare.startswith("{") and bare.endswith("}"):
+        bare = bare[1:-1].strip()
+    bare = bare.replace("\\.", "_").replace("/", "_") if "[" not in bare else bare
+    if _PLAIN_PATH.match(bare):
         return
-    if not path.startswith("$"):
-        yield loc, f"path must start with $ (JSONPath): {path!r}"
+    if _PATTERN_IN_FILTER.search(bare):
+        yield loc, f"path may not hold a pattern; use op: matches: {path!r}"
         return
     import jsonpath
 
     try:
-        jsonpath.compile(path)
+        jsonpath.compile(bare if bare.startswith("$") else f"${bare if bare[:1] in '.[' else '.' + bare}")
     except Exception as error:  # the library's family is wide; whatever it says, the path is unusable
         detail = str(error).splitlines()[0] if str(error) else type(error).__name__
         yield loc, f"path is not JSONPath ({detail}): {path!r}"
 
 
 def _regex_problems(pattern: str, loc: Loc) -> Iterator[Problem]:
+    """Judged by the engine that will run it: RE2 where it is installed, which has no look-around."""
     try:
-        re.compile(pattern)
-    except re.error as error:
-        yield loc, f"is not a regular expression ({error}): {pattern!r}"
+        import re2 as engine
+    except ImportError:
+        import re as engine
+    try:
+        engine.compile(pattern)
+    except engine.error as error:
+        detail = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
+        yield loc, f"is not a regular expression ({detail}): {pattern!r}"
