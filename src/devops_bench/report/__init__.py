@@ -9,6 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from devops_bench.report.model import RunSummary, exit_code
+
+__all__ = ["RunSummary", "exit_code", "show", "summarise"]
+
 
 def summarise(run_dir: Path) -> None:
     """Write what a finished run leaves beside its combos: rows.json, manifests.json, summary.json and report.html.

@@ -35,6 +35,8 @@ def to_csv(run: Run) -> str:
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 6)
     if not isinstance(value, str):
         return value
     line = texts.plain(value)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from devops_bench.report import ranking, verdicts
-from devops_bench.report.model import Combo, Run, Verdict, exit_code
+from devops_bench.report.model import Check, Combo, Run, Verdict, exit_code
 from devops_bench.results.jsontext import dumps
 
 SCHEMA_VERSION = 1
+_COMBO_FIELDS = tuple(item.name for item in fields(Combo))
+_CHECK_FIELDS = tuple(item.name for item in fields(Check))
 
 
 def to_json(run: Run) -> str:
@@ -49,7 +51,9 @@ def to_dict(run: Run) -> dict[str, Any]:
 
 
 def _combo(combo: Combo, run: Run) -> dict[str, Any]:
-    data = asdict(combo)
+    data = {name: getattr(combo, name) for name in _COMBO_FIELDS}
+    data["checks"] = [{name: getattr(check, name) for name in _CHECK_FIELDS} for check in combo.checks]
+    data["tokens"] = asdict(combo.tokens)
     data["class"] = data.pop("klass")
     data["directory"] = _relative(combo, run)
     data["setup"] = combo.setup

@@ -47,6 +47,13 @@ class Evidence:
     refused: int
     complete: bool
 
+    @property
+    def text(self) -> str:
+        """`2 reads, 1 write, 0 refused`."""
+        reads = f"{self.reads} read{'' if self.reads == 1 else 's'}"
+        writes = f"{self.writes} write{'' if self.writes == 1 else 's'}"
+        return f"{reads}, {writes}, {self.refused} refused" + ("" if self.complete else " (log cut)")
+
 
 @dataclass(frozen=True, slots=True)
 class Details:

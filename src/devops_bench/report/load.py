@@ -6,6 +6,7 @@ a second. A file that is missing, torn or damaged costs what it would have told,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -92,27 +93,29 @@ def _discover(run_dir: Path) -> tuple[Planned, ...]:
 def _attempts(folder: Path) -> list[Path]:
     """Attempt folders, oldest first."""
     try:
-        return sorted(item for item in folder.iterdir() if RUN_ID.fullmatch(item.name) and item.is_dir())
+        with os.scandir(folder) as entries:
+            names = sorted(item.name for item in entries if RUN_ID.fullmatch(item.name) and item.is_dir())
     except OSError:
         return []
+    return [folder / name for name in names]
 
 
-def _object(path: Path, problems: list[str]) -> dict[str, Any]:
-    """The JSON object in `path`, empty when it is absent or damaged (which is told)."""
-    if not path.exists():
+def _object(folder: Path, name: str, problems: list[str]) -> dict[str, Any]:
+    """The JSON object in a file, empty when it is absent or damaged (which is told)."""
+    if not os.path.exists(path := f"{folder}/{name}"):
         return {}
     try:
-        return read_object(path)
+        return read_object(Path(path))
     except ConfigError as error:
         problems.append(error.message())
         return {}
 
 
-def _row(path: Path, problems: list[str]) -> dict[str, Any]:
-    if not path.exists():
+def _row(folder: Path, problems: list[str]) -> dict[str, Any]:
+    if not os.path.exists(path := f"{folder}/rows.json"):
         return {}
     try:
-        rows = read_rows(path)
+        rows = read_rows(Path(path))
     except ConfigError as error:
         problems.append(error.message())
         return {}
@@ -121,7 +124,7 @@ def _row(path: Path, problems: list[str]) -> dict[str, Any]:
 
 def _end_of(rid: str, attempt: Path, index: int, facts: journal.Facts, problems: list[str]) -> dict[str, Any]:
     """How an attempt ended: its outcome.json, else what the journal says, else nothing."""
-    outcome = _object(attempt / "outcome.json", problems)
+    outcome = _object(attempt, "outcome.json", problems)
     if _state(outcome) is not None:
         return outcome
     return facts.finished.get((rid, facts.number.get(attempt.name, index)), {})
@@ -141,9 +144,9 @@ def _combo(run_dir: Path, planned: Planned, facts: journal.Facts, done: bool, pr
     chosen = max(range(len(attempts)), key=lambda i: (_state(ends[i]) in _JUDGED, i), default=None)
     here = attempts[chosen] if chosen is not None else None
     end: Mapping[str, Any] = ends[chosen] if chosen is not None else {}
-    told = _object(here / "attempt.json", problems) if here else {}
-    row = _row(here / "rows.json", problems) if here else {}
-    environment = _object(here / "environment.json", problems) if here else {}
+    told = _object(here, "attempt.json", problems) if here else {}
+    row = _row(here, problems) if here else {}
+    environment = _object(here, "environment.json", problems) if here else {}
     status = _exit_of(folder / "status", problems)
     state, verdict, why = _verdict(end, status, here is not None, done)
     checks = tuple(_check(item) for item in row.get("checks") or ())

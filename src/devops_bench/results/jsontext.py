@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import date
@@ -63,11 +64,11 @@ def read(path: Path) -> Any:
     fix = "restore it from a copy, or delete the folder and run that combo again"
     try:
         with path.open("rb") as handle:
-            raw = handle.read(MAX_FILE_BYTES + 1)
+            if os.fstat(handle.fileno()).st_size > MAX_FILE_BYTES:
+                raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB: not a result file", where=path)
+            raw = handle.read()
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror or error}", where=path) from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB: not a result file", where=path)
     try:
         return json.loads(raw.decode("utf-8"), parse_constant=lambda _name: None)
     except json.JSONDecodeError as error:
