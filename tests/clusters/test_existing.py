@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devops_bench import clusters
-from devops_bench.clusters import existing, kwok
+from devops_bench.clusters import existing, kwok, namespaces
 from devops_bench.clusters.grants import grant_agent
 from devops_bench.errors import ConfigError, RefusedError, TaskError
 from devops_bench.kube import KubeClient, KubeForbidden, KubeNotFound
@@ -45,8 +47,9 @@ def kubeconfig(kube: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def env(kubeconfig: Path) -> dict[str, str]:
-    return {**os.environ, existing.KUBECONFIG: str(kubeconfig), existing.CONTEXT: "team"}
+def env(kubeconfig: Path, tmp_path: Path) -> dict[str, str]:
+    state = {"BENCH_RUN_STATE_ROOT": str(tmp_path / "state")}
+    return {**os.environ, **state, existing.KUBECONFIG: str(kubeconfig), existing.CONTEXT: "team"}
 
 
 def client(path: Path | None) -> KubeClient:
@@ -111,10 +114,16 @@ def test_what_a_killed_attempt_left_is_replaced(env: dict[str, str], tmp_path: P
     first = existing.Existing(env).create(name, ClusterNeeds(), tmp_path / "rid")
     with client(first.agent_kubeconfig) as agent:
         agent.create(config_map("old"), name)
+    shutil.rmtree(tmp_path / "rid")  # a new attempt starts from an empty folder
     second = existing.Existing(env).create(name, ClusterNeeds(), tmp_path / "rid")
     with client(second.agent_kubeconfig) as agent:
         assert "old" not in [item["metadata"]["name"] for item in agent.list("ConfigMap", name)]
-    existing.Existing(env).destroy(second)
+    root = tmp_path / "state"
+    assert all(note.owner.alive() for note in namespaces.noted(root))
+    assert [note.name for note in namespaces.noted(root)] == [name]
+    assert namespaces.remove(root, name)
+    assert not namespaces.remove(root, name)
+    assert not [line for line in existing.Existing(env).residue(name, tmp_path / "rid") if "namespace" in line]
 
 
 @pytest.mark.kwok
@@ -187,3 +196,23 @@ def test_none_has_no_server_and_refuses_nodes(tmp_path: Path) -> None:
     assert provider.residue(cluster.name, tmp_path) == []
     with pytest.raises(TaskError, match="provider: kwok"):
         provider.create("c0000000-eval", ClusterNeeds(nodes=[NodeGroup(name="n")]), tmp_path)
+
+
+@pytest.mark.kwok
+def test_clean_removes_the_namespace_of_a_dead_combo_only(
+    env: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from devops_bench.cli.clusters import command
+
+    name, root = "c00000ff-eval", tmp_path / "state"
+    monkeypatch.setenv("BENCH_RUN_STATE_ROOT", str(root))
+    existing.Existing(env).create(name, ClusterNeeds(), tmp_path / "rid")
+    command.main(["clean", "--yes"], standalone_mode=False)
+    assert capsys.readouterr().out == "nothing to remove\n"
+    [note] = namespaces.noted(root)
+    replace(note, owner=replace(note.owner, ticks=1)).write(root)
+    command.main(["clean", "--yes"], standalone_mode=False)
+    assert capsys.readouterr().out == f"removed namespace {name} in context team\n"
+    assert not list(namespaces.noted(root))
+    with note.client() as admin, pytest.raises(KubeNotFound):
+        admin.get("Namespace", name)

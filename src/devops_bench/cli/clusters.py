@@ -102,18 +102,27 @@ def doctor(as_json: bool) -> int:
 @click.option("--yes", is_flag=True, help="Remove them; without it they are only listed.")
 @JSON_OPTION
 def clean(yes: bool, as_json: bool) -> None:
-    """Remove control planes whose owner is dead. Planes of living runs are never touched."""
+    """Remove control planes, and namespaces in your own cluster, whose owner is dead; those of living runs stay."""
     from devops_bench import paths
+    from devops_bench.clusters.namespaces import noted
     from devops_bench.clusters.sweep import sweep
 
-    gone = sweep(paths.state_root(), dry=not yes)
+    root = paths.state_root()
+    gone = sweep(root, dry=not yes)
+    notes = [note for note in noted(root) if not note.owner.alive()]
+    if yes:
+        for note in notes:
+            note.delete(root)
     if as_json:
         rows = [{"folder": str(item.folder), "cluster": item.name, "process": item.ended} for item in gone]
-        click.echo(json.dumps({"removed": yes, "planes": rows}))
+        spaces = [{"namespace": note.name, "context": note.context} for note in notes]
+        click.echo(json.dumps({"removed": yes, "planes": rows, "namespaces": spaces}))
         return
     for item in gone:
         click.echo(f"{'removed' if yes else 'would remove'} {item}")
-    if not gone:
+    for note in notes:
+        click.echo(f"{'removed' if yes else 'would remove'} namespace {note.name} in context {note.context}")
+    if not gone and not notes:
         click.echo("nothing to remove")
     elif not yes:
         click.echo("run again with --yes to remove them", err=True)

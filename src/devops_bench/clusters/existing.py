@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from devops_bench.clusters import binary, kubeconfig, rbac
+from devops_bench.clusters import binary, kubeconfig, leases, namespaces, rbac
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.grants import apply, wait_effective
-from devops_bench.errors import ConfigError, RefusedError, TaskError, TransientError
-from devops_bench.kube import Deadline, KubeClient, KubeConflict, KubeForbidden, KubeNotFound
-from devops_bench.paths import atomic_write, private_dir
+from devops_bench.errors import ConfigError, RefusedError, TaskError
+from devops_bench.kube import KubeClient, KubeConflict, KubeForbidden, KubeNotFound
+from devops_bench.paths import private_dir, state_root
 from devops_bench.tasks.spec import ClusterNeeds
 
 KUBECONFIG = "BENCH_EXISTING_KUBECONFIG"
@@ -29,10 +28,8 @@ CONTEXT = "BENCH_EXISTING_CONTEXT"
 ADMIN_FILE = "admin.kubeconfig"
 AGENT_FILE = "agent/config"
 MCP_FILE = "mcp/config"
-UID_FILE = "namespace.uid"
 ACCOUNTS = ("oncall", "oncall-tools")
 TOKEN_SECONDS = 24 * 3600  # more than any combo takes; a cluster may shorten it
-GONE_TIMEOUT = 120.0  # seconds for a namespace to go; what hangs longer is residue
 
 
 class Existing:
@@ -50,6 +47,7 @@ class Existing:
         self.path = Path(env[KUBECONFIG]).expanduser()
         self.context = env[CONTEXT]
         self.kubectl = _kubectl(env)
+        self.root = state_root(env)
 
     def create(self, name: str, needs: ClusterNeeds, state_dir: Path) -> Cluster:
         """Make the namespace `name`, an account confined to it, and its kubeconfigs.
@@ -64,7 +62,7 @@ class Existing:
         place: dict[str, Any] = admin["clusters"][0]["cluster"]
         with self._client(state_dir) as kube:
             try:
-                self._make_namespace(kube, name, state_dir)
+                self._make_namespace(kube, name)
                 self._grant(kube, name, rules)
                 for account, file in zip(ACCOUNTS, (AGENT_FILE, MCP_FILE), strict=True):
                     token = self._token(kube, name, account)
@@ -117,18 +115,18 @@ class Existing:
     def _direct(self) -> KubeClient:
         return KubeClient.from_kubeconfig(self.path, self.kubectl, context=self.context)
 
-    def _make_namespace(self, kube: KubeClient, name: str, state_dir: Path) -> None:
+    def _make_namespace(self, kube: KubeClient, name: str) -> None:
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": rbac.LABELS}}
         try:
-            if uid := _noted_uid(state_dir):
-                self._delete_namespace(name, uid)  # of an attempt that was killed
+            namespaces.remove(self.root, name)  # of an attempt that was killed
             made = kube.create(manifest)
         except KubeConflict:
             raise RefusedError(
                 f"namespace {name} already exists in context {self.context}",
                 fix=f"see what it is, then run: kubectl --context {self.context} delete namespace {name}",
             ) from None
-        atomic_write(state_dir / UID_FILE, str(made["metadata"]["uid"]))
+        uid = str(made["metadata"]["uid"])
+        namespaces.Note(name, uid, self.path.absolute(), self.context, leases.myself(), self.kubectl).write(self.root)
 
     def _grant(self, kube: KubeClient, name: str, rules: list[rbac.AgentRule]) -> None:
         subjects = [{"kind": "ServiceAccount", "name": account, "namespace": name} for account in ACCOUNTS]
@@ -152,34 +150,9 @@ class Existing:
         return str(reply["status"]["token"])
 
     def _remove(self, name: str, state_dir: Path) -> None:
-        if uid := _noted_uid(state_dir):
-            self._delete_namespace(name, uid)
-        for file in (AGENT_FILE, MCP_FILE, ADMIN_FILE, UID_FILE):
+        namespaces.remove(self.root, name)
+        for file in (AGENT_FILE, MCP_FILE, ADMIN_FILE):
             (state_dir / file).unlink(missing_ok=True)
-
-    def _delete_namespace(self, name: str, uid: str) -> None:
-        """Delete the namespace that we made, and no other of the same name; wait until it is gone."""
-        deadline = Deadline.after(GONE_TIMEOUT)
-        with self._direct() as kube:
-            try:
-                found = kube.get("Namespace", name)
-            except KubeNotFound:
-                return
-            labels = found["metadata"].get("labels") or {}
-            if found["metadata"]["uid"] != uid or not rbac.LABELS.items() <= labels.items():
-                return
-            kube.delete("Namespace", name)
-            while not deadline.passed:
-                try:
-                    if kube.get("Namespace", name)["metadata"]["uid"] != uid:
-                        return
-                except KubeNotFound:
-                    return
-                time.sleep(0.1)  # a namespace goes in the background; its controller works in steps of about this
-        raise TransientError(
-            f"namespace {name} is still there {GONE_TIMEOUT:g} s after it was deleted",
-            fix=f"see what holds it: kubectl --context {self.context} get namespace {name} -o yaml",
-        )
 
 
 def _confined(rules: list[rbac.AgentRule], needs: ClusterNeeds, name: str) -> list[rbac.AgentRule]:
@@ -193,14 +166,6 @@ def _confined(rules: list[rbac.AgentRule], needs: ClusterNeeds, name: str) -> li
         rule.model_copy(update={"namespaces": [name], "preset": narrowed.get(rule.preset, rule.preset)})
         for rule in rules
     ]
-
-
-def _noted_uid(state_dir: Path) -> str:
-    """The UID of the namespace that an attempt with this state folder made; empty when it made none."""
-    try:
-        return (state_dir / UID_FILE).read_text().strip()
-    except OSError:
-        return ""
 
 
 def _kubectl(env: Mapping[str, str]) -> tuple[str, ...]:
