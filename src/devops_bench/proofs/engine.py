@@ -1,0 +1,170 @@
+"""Proves tasks side by side and puts each task's cases together into one report.
+
+All cases of all tasks share one pool of threads: a case waits most of its time (for a plane, for a rollout, for rest),
+so a few more than there are cores keep those busy.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import psutil
+
+from devops_bench import settings
+from devops_bench._version import __version__
+from devops_bench.agents.sandbox import SandboxMode
+from devops_bench.errors import BenchError
+from devops_bench.proofs.cases import Case, Kind, load_cases
+from devops_bench.proofs.judge import Outcome, coverage, findings
+from devops_bench.proofs.lab import run_case
+from devops_bench.proofs.statics import static_problems
+from devops_bench.tasks.catalogue import FoundTask
+from devops_bench.tasks.fingerprint import content_hash
+from devops_bench.tasks.loader import load_task
+from devops_bench.tasks.proved import ProofRecord, write_record
+from devops_bench.tasks.spec import TaskSpec
+
+SERVED = ("none", "kwok")
+
+
+class TaskState(StrEnum):
+    """What the proofs say of a task."""
+
+    PROVED = "proved"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseReport:
+    """One case and the promises that it broke."""
+
+    outcome: Outcome
+    findings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class TaskReport:
+    """All that was found about a task.
+
+    `static` are findings without a cluster; `alone` maps an entry to a case that it alone caught.
+    """
+
+    key: str
+    found: FoundTask
+    hash: str = ""
+    cases: list[CaseReport] = field(default_factory=list)
+    static: list[str] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
+    alone: dict[str, str] = field(default_factory=dict)
+    skipped: str = ""
+
+    @property
+    def state(self) -> TaskState:
+        """Proved only if nothing at all was found."""
+        if self.skipped:
+            return TaskState.SKIPPED
+        bad = self.static or self.uncovered or any(case.findings for case in self.cases)
+        return TaskState.FAILED if bad else TaskState.PROVED
+
+    def lines(self) -> list[str]:
+        """One line per finding."""
+        return [
+            *(f"{self.key}: {text}" for text in self.static),
+            *(f"{self.key}: {case.outcome.case.kind} {case.outcome.case.name}: {text}"
+              for case in self.cases for text in case.findings),
+            *(f"{self.key}: {text}" for text in self.uncovered),
+        ]  # fmt: skip
+
+
+Progress = Callable[[str, CaseReport, float], None]
+"""Called with the task's key, a finished case and its seconds."""
+
+
+def default_jobs() -> int:
+    """Half again as many cases at once as there are cores, within the free memory."""
+    cores = len(os.sched_getaffinity(0))
+    room = psutil.virtual_memory().available - settings.TABLE["memory_reserve"].value
+    return max(1, min(cores + max(1, cores // 2), int(room // settings.TABLE["plane_memory"].value)))
+
+
+def prove(
+    tasks: Sequence[FoundTask],
+    mode: SandboxMode,
+    *,
+    jobs: int | None = None,
+    only: Callable[[Case], bool] = lambda _case: True,
+    progress: Progress = lambda _key, _case, _seconds: None,
+    env: Mapping[str, str] = os.environ,
+) -> list[TaskReport]:
+    """Run all cases for which `only` holds, and the static proofs. In the order of `tasks`."""
+    reports: list[TaskReport] = []
+    with ThreadPoolExecutor(jobs or default_jobs(), thread_name_prefix="proof") as pool:
+        waiting: dict[Future[tuple[Outcome, float]], tuple[TaskReport, TaskSpec]] = {}
+        try:
+            for found in tasks:
+                report = TaskReport(found.key, found)
+                reports.append(report)
+                for task, case in _prepare(report, only):
+                    waiting[pool.submit(_timed, task, case, mode, env)] = (report, task)
+            for future in as_completed(waiting):
+                report, task = waiting[future]
+                outcome, seconds = future.result()
+                case_report = CaseReport(outcome, tuple(findings(outcome, task.verification_spec)))
+                report.cases.append(case_report)
+                progress(report.key, case_report, seconds)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    for report in reports:
+        _complete(report)
+    return reports
+
+
+def _prepare(report: TaskReport, only: Callable[[Case], bool]) -> list[tuple[TaskSpec, Case]]:
+    try:
+        task = load_task(report.found.file, key=report.key)
+        report.hash = content_hash(report.found.folder)
+    except BenchError as error:
+        report.static.append(error.message())
+        return []
+    if task.provider not in SERVED:
+        report.skipped = f"needs a cluster of provider {task.provider}"
+        return []
+    cases, problems = load_cases(task)
+    report.static += problems + static_problems(task)
+    return [(task, case) for case in cases if only(case)]
+
+
+def _timed(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, str]) -> tuple[Outcome, float]:
+    started = time.monotonic()
+    return run_case(task, case, mode, env), time.monotonic() - started
+
+
+def _complete(report: TaskReport) -> None:
+    """What only all cases together show: whether every check is needed, and whether the files stayed the same."""
+    order = {kind: place for place, kind in enumerate(Kind)}
+    report.cases.sort(key=lambda case: (order[case.outcome.case.kind], case.outcome.case.name))
+    if report.skipped or not report.hash:
+        return
+    ran = {case.outcome.case.kind for case in report.cases}
+    if {Kind.WRONG, Kind.MINUS} <= ran:
+        task = load_task(report.found.file, key=report.key)
+        report.alone, report.uncovered = coverage([case.outcome for case in report.cases], task.verification_spec)
+    if content_hash(report.found.folder) != report.hash:
+        report.static.append("its files changed while it was proved; run it again")
+
+
+def store(report: TaskReport, at: str) -> None:
+    """Write the record beside task.yaml. `at` is UTC ISO-8601. OSError when the folder cannot be written."""
+    counts: dict[str, int] = {}
+    for case in report.cases:
+        counts[case.outcome.case.kind.value] = counts.get(case.outcome.case.kind.value, 0) + 1
+    proofs = {"cases": counts, "caught_alone_by": dict(sorted(report.alone.items()))}
+    record = ProofRecord(report.hash, report.state is TaskState.PROVED, at, __version__, proofs)
+    write_record(report.found.folder, record)
