@@ -6,7 +6,7 @@
 #   RESUME_STAMP=20300102_030405-abcdefgh scripts/bastion/run_matrix.sh   # follow that run again
 #
 # A thin shim over `devops-bench run`: it makes .venv when there is none and sets three defaults; the program reads every
-# variable itself (docs/reference/environment.md). Paths count from the repository. Arguments are passed on.
+# variable itself (`devops-bench run --help`). Paths count from the repository. Arguments are passed on.
 set -euo pipefail
 
 root="$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)"
@@ -21,11 +21,16 @@ fi
 
 if [[ ! -x .venv/bin/devops-bench ]]; then
   echo "making .venv (once)" >&2
-  # Without package caches, so that nothing is left outside .venv; on stderr, so that stdout stays the program's.
-  env -u MAKEFLAGS -u MAKELEVEL PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 make --no-print-directory env >&2 || {
-    echo "run_matrix.sh: .venv could not be made; run \`make env\` and read its last lines" >&2
+  # Nothing is left outside .venv: no package caches, temporary files inside it, and pip, which asks rustc for its
+  # version, does not make rustup write into HOME. Output goes to stderr: stdout is the program's.
+  scratch="$root/.venv/.making"
+  mkdir -p -- "$scratch"
+  env -u MAKEFLAGS -u MAKELEVEL PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 TMPDIR="$scratch" RUSTUP_HOME="$scratch/rustup" \
+    make --no-print-directory env >&2 || {
+    echo "run_matrix.sh: .venv could not be made; see the lines above, then run \`make env\`" >&2
     exit 2
   }
+  rm -rf -- "$scratch"
 fi
 
 # A dry run writes nothing, compiled modules in src/ included.

@@ -194,6 +194,41 @@ def test_a_bad_launch_by_the_shim_is_one_line_exit_2_and_leaves_nothing(
     assert snapshot(home, checkout) == before
 
 
+MAKEFILE = """env:
+\t@echo noise of make
+\t@mkdir -p .venv/bin "$$TMPDIR/left"
+\t@cp program .venv/bin/devops-bench
+"""
+PROGRAM = """#!/bin/sh
+echo "[$*] [$MATRIX_TASKS] [$MATRIX_MODELS] [$MATRIX_AGENT_CONFIGS]"
+"""
+
+
+def test_the_shim_makes_the_environment_inside_the_checkout_alone(checkout: Path, home: Path) -> None:
+    shutil.rmtree(checkout / ".venv")
+    (checkout / "Makefile").write_text(MAKEFILE)
+    (checkout / "program").write_text(PROGRAM)
+    (checkout / "program").chmod(0o755)
+    before = snapshot(home)
+    done = shim(checkout, home, "--json", "a b", MATRIX_MODELS="x y")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[run --json a b] [tasks/common/opa-remediation/task.yaml] [x y] [oc+mcp+skills]\n"
+    assert "noise of make" in done.stderr
+    assert snapshot(home) == before
+    assert sorted(path.name for path in (checkout / ".venv").iterdir()) == ["bin"]
+    attached = shim(checkout, home, RESUME_STAMP="20300101_000000-a")
+    assert attached.stdout == "[run] [] [] []\n"
+
+
+def test_the_shim_says_when_the_environment_cannot_be_made(checkout: Path, home: Path) -> None:
+    shutil.rmtree(checkout / ".venv")
+    (checkout / "Makefile").write_text("env:\n\t@echo no network; exit 1\n")
+    done = shim(checkout, home)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no network" in done.stderr
+    assert done.stderr.endswith("run_matrix.sh: .venv could not be made; see the lines above, then run `make env`\n")
+
+
 def test_a_secrets_file_that_others_can_read_stops_the_launch(checkout: Path, home: Path) -> None:
     (home / "secrets.env").chmod(0o644)
     done = shim(checkout, home, DRY_RUN="1", MATRIX_AGENT_CONFIGS="noop")

@@ -52,6 +52,8 @@ def test_the_scripted_agent_needs_something_to_play(tmp_path: Path) -> None:
     wanted = plan("scripted", folder=tmp_path)
     (finding,) = agents.check(wanted, {}, missing=lambda _key, _env: None)
     assert finding.is_error and "has no solution/ for the scripted agent to play" in finding.line()
+    (finding,) = agents.check(wanted, {"BENCH_AGENT_SCRIPT": "/gone.sh"}, missing=lambda _key, _env: None)
+    assert finding.line() == "/gone.sh: is no file to play; change BENCH_AGENT_SCRIPT"
     (tmp_path / "solution").mkdir()
     (tmp_path / "solution/fix.sh").write_text("")
     assert agents.check(wanted, {}, missing=lambda _key, _env: None) == []

@@ -23,7 +23,7 @@ def check(
         line = ask(key, env)
         if line is not None:
             found.append(Finding(level, line))
-    return found + _solutions(plan) + _sandbox(plan, env)
+    return found + _scripts(plan, env) + _sandbox(plan, env)
 
 
 def _missing(key: str, env: Mapping[str, str]) -> str | None:
@@ -35,10 +35,14 @@ def _missing(key: str, env: Mapping[str, str]) -> str | None:
         return error.message()
 
 
-def _solutions(plan: Plan) -> list[Finding]:
-    """The scripted agent plays the first file of `solution/`: a task without one has nothing to play."""
+def _scripts(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
+    """The scripted agent plays BENCH_AGENT_SCRIPT, else the first file of `solution/`: without one it cannot act."""
+    named = env.get("BENCH_AGENT_SCRIPT", "").strip()
     tasks = {combo.task_key: combo.task_file for combo in plan.combos if combo.config.agent == "scripted"}
     found = []
+    if tasks and named:
+        missing = not Path(named).is_file()
+        return [Finding(Level.ERROR, "is no file to play", "change BENCH_AGENT_SCRIPT", named)] if missing else []
     for key, file in tasks.items():
         folder = Path(file).parent / "solution"
         if not folder.is_dir() or not any(path.is_file() for path in folder.iterdir()):
