@@ -93,17 +93,12 @@ def test_any_text_is_a_path_or_a_clear_no(text: str) -> None:
         assert str(error)
 
 
-@given(
-    st.lists(
-        st.text(
-            alphabet=st.characters(blacklist_characters="\\'", blacklist_categories=["Cs", "Cc"]),
-            min_size=1,
-            max_size=6,
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
+_NAMES = st.text(
+    alphabet=st.characters(blacklist_characters="\\'", blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=6
+).filter(lambda name: name == name.strip())
+
+
+@given(st.lists(_NAMES, min_size=1, max_size=4))
 def test_escaped_names_find_their_field(names: list[str]) -> None:
     document: Any = "leaf"
     for name in reversed(names):

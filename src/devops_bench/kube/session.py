@@ -37,7 +37,7 @@ class StreamHandle:
             self.closed = True
             connection = self._connection
         if connection is not None:
-            connection.abort()
+            connection.wake()
 
 
 class Session:
@@ -94,6 +94,8 @@ class Session:
                 raw = reply.read(REPLY_LIMIT + 1)
                 if len(raw) > REPLY_LIMIT:
                     raise KubeUnavailable(f"{method} {path}: the answer is larger than {REPLY_LIMIT >> 20} MiB")
+                if reply.length:  # http.client says nothing when a body of known length is cut off
+                    raise KubeUnavailable(f"{method} {path}: the answer was cut off")
                 whole = not reply.will_close
                 if reply.status >= 300:
                     raise _failure(method, path, reply, raw)
@@ -123,7 +125,8 @@ class Session:
         except TimeoutError:
             if not deadline.passed:
                 raise KubeUnavailable(f"WATCH {path}: timed out") from None
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
+            # http.client loses its file (AttributeError) when a chunked stream ends in the middle of a read.
             if not handle.closed:
                 raise KubeUnavailable(f"WATCH {path}: {_cause(error)}") from None
         finally:

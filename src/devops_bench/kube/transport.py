@@ -79,13 +79,21 @@ class Connection(http.client.HTTPConnection):
         """True if the idle connection was closed (or spoken to) by the other side."""
         return self.bounded is None or bool(select.select([self.bounded.inner], [], [], 0)[0])
 
-    def abort(self) -> None:
-        """Close at once; a thread blocked in a read of it wakes with an error."""
+    def wake(self) -> None:
+        """End the connection under a thread that is blocked in a read of it; that thread closes it."""
         if self.bounded is not None:
             try:
-                self.bounded.inner.shutdown(socket.SHUT_RDWR)
+                # Not SSLSocket's own shutdown: it takes the TLS state away from the reading thread.
+                socket.socket.shutdown(self.bounded.inner, socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.wake()
+        if self.bounded is not None:
+            # http.client forgets the socket of an answer that ends its connection; closing it is up to us.
+            self.bounded.close()
         self.close()
 
 
