@@ -7,17 +7,11 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/pflag"
-	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/util/webhook"
-	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	"k8s.io/kubernetes/pkg/controlplane"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
-	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 )
 
 const (
@@ -62,7 +56,7 @@ func apiServerFlags(dir string) []string {
 }
 
 // runAPIServer serves on listener until ctx ends. It returns only with an error or after ctx.
-func runAPIServer(ctx context.Context, dir string, listener net.Listener, backend *auditBackend) error {
+func runAPIServer(ctx context.Context, ids *identities, dir string, listener net.Listener, backend *auditBackend) error {
 	opts := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	named := opts.Flags()
@@ -84,7 +78,7 @@ func runAPIServer(ctx context.Context, dir string, listener net.Listener, backen
 	if errs := completed.Validate(); len(errs) != 0 {
 		return utilerrors.NewAggregate(errs)
 	}
-	config, err := newAPIServerConfig(completed, backend)
+	config, err := newAPIServerConfig(completed, ids, backend)
 	if err != nil {
 		return err
 	}
@@ -96,6 +90,9 @@ func runAPIServer(ctx context.Context, dir string, listener net.Listener, backen
 	if err != nil {
 		return err
 	}
+	if err := chain.GenericAPIServer.AddPostStartHook(bootstrapHook, bootstrap); err != nil {
+		return err
+	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		return err
@@ -103,34 +100,27 @@ func runAPIServer(ctx context.Context, dir string, listener net.Listener, backen
 	return prepared.Run(ctx)
 }
 
-// newAPIServerConfig is app.NewConfig with our audit backend and egress in place of those that options can name.
-func newAPIServerConfig(opts options.CompletedOptions, backend *auditBackend) (*app.Config, error) {
-	generic, informers, storage, err := controlplaneapiserver.BuildGenericConfig(
-		opts.CompletedOptions,
-		[]*runtime.Scheme{legacyscheme.Scheme, apiextensionsapiserver.Scheme, aggregatorscheme.Scheme},
-		controlplane.DefaultAPIResourceConfigSource(),
-		generatedopenapi.GetOpenAPIDefinitions,
-	)
+// newAPIServerConfig configures the chain of API servers, as app.NewConfig does from options alone.
+func newAPIServerConfig(opts options.CompletedOptions, ids *identities, backend *auditBackend) (*app.Config, error) {
+	parts, err := newGenericParts(opts, ids, backend)
 	if err != nil {
 		return nil, fmt.Errorf("generic configuration: %w", err)
 	}
-	generic.AuditPolicyRuleEvaluator = newAuditPolicy()
-	generic.AuditBackend = backend
-	generic.EgressSelector = newEgress()
-
-	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(opts, generic, informers, storage)
+	generic := parts.config
+	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(opts, generic, parts.informers, parts.storage)
 	if err != nil {
 		return nil, fmt.Errorf("core configuration: %w", err)
 	}
+	transport := kube.ControlPlane.ProxyTransport
 	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(
-		kube.ControlPlane.ProxyTransport, generic.EgressSelector, generic.LoopbackClientConfig, generic.TracerProvider)
+		transport, generic.EgressSelector, generic.LoopbackClientConfig, generic.TracerProvider)
 	extensions, err := controlplaneapiserver.CreateAPIExtensionsConfig(
-		*generic, informers, initializers, opts.CompletedOptions, opts.MasterCount, resolver, auth)
+		*generic, parts.informers, initializers, opts.CompletedOptions, opts.MasterCount, resolver, auth)
 	if err != nil {
 		return nil, fmt.Errorf("extensions configuration: %w", err)
 	}
 	aggregator, err := controlplaneapiserver.CreateAggregatorConfig(
-		*generic, opts.CompletedOptions, informers, resolver, kube.ControlPlane.ProxyTransport, kube.ControlPlane.Extra.PeerProxy, initializers)
+		*generic, opts.CompletedOptions, parts.informers, resolver, transport, kube.ControlPlane.Extra.PeerProxy, initializers)
 	if err != nil {
 		return nil, fmt.Errorf("aggregator configuration: %w", err)
 	}

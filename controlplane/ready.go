@@ -76,6 +76,13 @@ func firstMissing(ctx context.Context, client kubernetes.Interface, want int) (s
 	if _, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{ResourceVersion: "0"}); err != nil {
 		return "no default service account", err
 	}
+	// The roles that everyone binds to are put together from others by a controller.
+	for _, name := range []string{"admin", "edit", "view"} {
+		role, err := client.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+		if err != nil || len(role.Rules) == 0 {
+			return "cluster role " + name + " is not aggregated", err
+		}
+	}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return "no nodes", err

@@ -176,7 +176,7 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 	if err := <-etcdReady; err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	run("kube-apiserver", func() error { return runAPIServer(ctx, options.dir, listener, backend) })
+	run("kube-apiserver", func() error { return runAPIServer(ctx, ids, options.dir, listener, backend) })
 	admin := ids.restConfig(userAdmin, "kube")
 	if err := awaitReadyz(starting, admin); err != nil {
 		return nil, err
