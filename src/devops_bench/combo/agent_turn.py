@@ -82,7 +82,7 @@ def play(here: World, request: Request, sandbox: Sandbox, events: EventLog, log:
                         max_turns=options.agent_max_turns,
                         output_bytes=settings.integer("agent_output_cap", request.env),
                     ),
-                    env=request.env,
+                    env={},  # the sandbox's own environment is all an agent gets
                     extra_flags=options.agent_extra_flags,
                     target=request.env.get("AGENT_TARGET"),
                     script=script_of(here, request),
