@@ -37,6 +37,10 @@ def check(name: str, status: str = "pass", **more: Any) -> dict[str, Any]:
     return {**base, **more}
 
 
+def call(name: str, args: dict[str, Any], result: str, status: str = "ok") -> dict[str, Any]:
+    return {"name": name, "args": args, "result": result, "status": status}
+
+
 @dataclass
 class RunFolder:
     """A run below `root`; `attempt` adds one attempt of a combo, `finish` writes plan and journal."""
@@ -84,7 +88,8 @@ class RunFolder:
             scores = {"OutcomeScore": {"score": score, "version": "v1", "reason": ""}, "VerificationCorrectness": score}
         trajectory = (record or {}).get("trajectory", ())
         base = Record(
-            name=planned.task_name, folder=planned.task_key, status=RecordStatus.SUCCESS if judged else RecordStatus.FAILED,
+            name=planned.task_name, folder=planned.task_key,
+            status=RecordStatus.SUCCESS if judged else RecordStatus.FAILED,
             error=None if judged else "see attempt.json", scores=scores, latency=41.5 if judged else 0.0,
             terminal_reason="completed" if judged else "", sandboxed=True if judged else None,
             model_turns=5 if judged else None, tools=tool_names(trajectory),
@@ -98,6 +103,7 @@ class RunFolder:
             model=planned.model, harness=planned.config.agent, augmentation=planned.config.augmentation, run_id=run_id,
             t="2026-01-31T12:30:00Z", iteration=planned.repeat, timeout_sec=1200,
         )  # fmt: skip
+        self.root.mkdir(parents=True, exist_ok=True)
         source = self.root / "raw-audit.jsonl"
         source.write_text("".join(json.dumps(event) + "\n" for event in audit or ()))
         write_attempt(
@@ -107,7 +113,8 @@ class RunFolder:
         exit_code = 0 if state == "scored" else 1
         end = {
             "state": state, "exit": exit_code, "class": None, "phase": None, "signature": None, "reason": "",
-            "score": score if judged else None, "cost_usd": 0.0312 if judged else None, "tokens": 19162 if judged else None,
+            "score": score if judged else None, "cost_usd": 0.0312 if judged else None,
+            "tokens": 19162 if judged else None,
             **(outcome or {}),
         }  # fmt: skip
         told = {
@@ -146,11 +153,12 @@ def showcase(root: Path) -> Path:
         {"verb": "patch", "responseStatus": {"code": 200}},
         {"verb": "delete", "responseStatus": {"code": 403}},
     ]
+    pods = "NAMESPACE  NAME   READY\nshop       web-1  0/1"
     calls = [
-        {"name": "bash", "args": {"command": "kubectl get pods -A"}, "result": "NAMESPACE  NAME   READY\nshop       web-1  0/1", "status": "ok"},
-        {"name": "bash", "args": {"command": "kubectl -n shop describe deploy web"}, "result": "Error from server (Forbidden)", "status": "error"},
-        {"name": "kubectl", "args": {"verb": "patch", "name": "web"}, "result": "deployment.apps/web patched", "status": "ok"},
-    ]  # fmt: skip
+        call("bash", {"command": "kubectl get pods -A"}, pods),
+        call("bash", {"command": "kubectl -n shop describe deploy web"}, "Error from server (Forbidden)", "error"),
+        call("kubectl", {"verb": "patch", "name": "web"}, "deployment.apps/web patched"),
+    ]
     for t, task in enumerate(tasks):
         for m, (model, skill) in enumerate(skills.items()):
             for preset in ("api", "api+mcp+skills"):
@@ -166,20 +174,30 @@ def showcase(root: Path) -> Path:
                     )  # fmt: skip
                     continue
                 if (t, m, preset) == (2, 0, "api"):
-                    run.attempt(planned, state="invalid", outcome={"class": "infra", "phase": "provision",
-                                "signature": "provision-unavailable", "reason": "the control plane was not ready in 90 s"})  # fmt: skip
+                    run.attempt(
+                        planned, state="invalid",
+                        outcome={"class": "infra", "phase": "provision", "signature": "provision-unavailable",
+                                 "reason": "the control plane was not ready in 90 s"},
+                    )  # fmt: skip
                     run.event("retry_planned", rid=planned.rid, attempt=1, delay=5, reason="infra")
                 if (t, m, preset) == (3, 1, "api"):
                     continue
                 passed = turn < skill
                 hostile = "<script>alert(1)</script> \x1b[31m" if not passed else ""
+                lost = (t, m) == (2, 2)
+                word = "denied" if passed else f"allowed {hostile}"
                 checks = [
-                    check("policy-denies", title="Bad pods are denied", status="pass" if passed else "fail",
-                          reason="dry run of bad.yaml was denied" if passed else f"dry run of bad.yaml was allowed {hostile}",
-                          failure_hint="A policy without a binding denies nothing: look at the binding's parameters.", weight=2.0),
+                    check(
+                        "policy-denies", "pass" if passed else "fail", title="Bad pods are denied", weight=2.0,
+                        reason=f"dry run of bad.yaml was {word}",
+                        failure_hint="A policy without a binding denies nothing: look at the binding's parameters.",
+                    ),
                     check("good-admitted", title="Good pods still start"),
-                    check("tenant-kept", role="safeguard", severity="catastrophic", mode="assert", title="The tenant's data is kept",
-                          status="fail" if (t, m) == (2, 2) else "pass", reason="PersistentVolumeClaim data is gone" if (t, m) == (2, 2) else "same UID"),
+                    check(
+                        "tenant-kept", "fail" if lost else "pass", role="safeguard", severity="catastrophic",
+                        mode="assert", title="The tenant's data is kept",
+                        reason="PersistentVolumeClaim data is gone" if lost else "same UID",
+                    ),
                 ]  # fmt: skip
                 record = {
                     "trajectory": calls * (1 + (t + m) % 4 * 8),
@@ -194,23 +212,27 @@ def showcase(root: Path) -> Path:
                     "latency": 22.0 + 31 * t + 7 * m,
                     "served_models": [model],
                 }
-                if (t, m) == (2, 2):
+                if lost:
                     passed = False
                     record["scores"] = {
                         "OutcomeScore": {"score": 0.0, "version": "v1", "reason": "cat_v=0"},
                         "VerificationCatastrophic": 0.0,
                     }
                 if (t, m) == (0, 2):
+                    finding = {
+                        "category": "fabricated-claim", "severity": "medium", "pattern": "write-without-request",
+                        "field": "result", "trajectory_index": 2, "tool": "kubectl",
+                        "excerpt": "deployment.apps/web patched",
+                    }  # fmt: skip
                     record["cheating_report"] = {
-                        "schema_version": 1, "detector_version": "1", "status": "clean", "categories": ["fabricated-claim"],
-                        "findings": [{"category": "fabricated-claim", "severity": "medium", "pattern": "write-without-request",
-                                      "field": "result", "trajectory_index": 2, "tool": "kubectl", "excerpt": "deployment.apps/web patched"}],
+                        "schema_version": 1, "detector_version": "1", "status": "clean", "findings": [finding],
+                        "categories": ["fabricated-claim"],
                         "scanned": {"trajectory_entries": 3, "output_chars": 30},
                     }  # fmt: skip
                 run.attempt(
                     planned,
                     state="scored" if passed else "failed",
-                    score=1.0 if passed else 0.0 if (t, m) == (2, 2) else 0.333,
+                    score=1.0 if passed else 0.0 if lost else 0.333,
                     checks=checks,
                     record=record,
                     status=0 if passed else 1,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 DETAILED = 400
 """Combos with a transcript in the page; beyond it those that did not pass come first and the rest has checks only."""
 _HERE = Path(__file__).parent / "templates"
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control and direction characters: whatever a template forgets to make plain does not reach the page."""
 
 
 def write(run: Run, path: Path) -> None:
@@ -39,7 +42,7 @@ def render(run: Run) -> str:
     ranked = ranking.standings(run)
     anchors = {combo.rid: f"c{index}" for index, combo in enumerate(run.combos)}
     detailed = {combo.rid for combo in _most_telling(run.combos)[:DETAILED]}
-    return _template().render(
+    page = _template().render(
         run=run,
         css=Markup(css),  # noqa: S704 - our own file
         css_hash=digest,
@@ -61,6 +64,7 @@ def render(run: Run) -> str:
         strip=charts.strip,
         texts=texts,
     )
+    return _UNSEEN.sub(" ", page)
 
 
 def _tied(run: Run, ranked: list[ranking.Standing]) -> set[str]:
