@@ -28,7 +28,10 @@ def command(source: Path, **flags: Any) -> int:
     Exit 0: no task failed; 1: at least one failed (or could not be judged); 2: configuration error.
     """
     from devops_bench.cli.keys import with_secrets
+    from devops_bench.cli.run import preflight
     from devops_bench.combo import standalone
 
     env = with_secrets(os.environ)
-    return standalone.run(standalone.read(source, flags, env))
+    job = standalone.read(source, flags, env)
+    preflight(job.plan, env)
+    return standalone.run(job)

@@ -95,13 +95,7 @@ def _limit(raw: str | None) -> int | None:
 
 
 def run(job: Standalone) -> int:
-    """Run all tasks; 0 when none failed, else 1. Raises ConfigError before anything was started."""
-    from devops_bench.preflight import check
-
-    for finding in check(job.plan, job.env, dry_run=False):
-        if finding.is_error:
-            raise ConfigError(finding.what, where=finding.where, fix=finding.fix)
-        print(f"warning: {finding.line()}", file=sys.stderr)
+    """Run all tasks of a job that passed the preflight; 0 when none failed, else 1. RefusedError when it exists."""
     private_dir(job.run_dir.parent)
     try:
         job.run_dir.mkdir(mode=DIR_MODE)
