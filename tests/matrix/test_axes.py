@@ -9,6 +9,7 @@ import pytest
 
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.axes import read_axes
+from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.secrets import KEY_NAMES
 from devops_bench.matrix.spec import MatrixSpec
 
@@ -218,6 +219,32 @@ def test_the_mcp_server_is_an_argv_or_one_path(tmp_path: Path) -> None:
     (tmp_path / "my server").write_text("")
     spec = read_axes({**BASE, "MCP_SERVER_BIN": "my server"}, cwd=tmp_path)
     assert spec.options.mcp_server == (str(tmp_path / "my server"),)
+
+
+def test_single_texts_of_a_matrix_file_read_as_the_variables_do(tmp_path: Path) -> None:
+    path = matrix_file(
+        tmp_path,
+        """
+        mcp_server: npx 'a b' --x
+        agent_extra_flags: --one --two
+        skills_paths: a, b
+        """,
+    )
+    options = read(file=path).options
+    assert options.mcp_server == ("npx", "a b", "--x")
+    assert options.agent_extra_flags == ("--one", "--two")
+    assert options.skills_paths == (str(tmp_path / "a"), str(tmp_path / "b"))
+
+
+def test_no_path_depends_on_where_the_launch_was_typed(tmp_path: Path) -> None:
+    env = {**BASE, "MCP_SERVER_BIN": "./server ./arg", "BENCH_RUN_STATE_ROOT": "state", "AGENT_TARGET": "bin/agent"}
+    options = read_axes(env, cwd=tmp_path).options
+    assert options.mcp_server == (str(tmp_path / "server"), "./arg")
+    assert options.env == {"BENCH_RUN_STATE_ROOT": str(tmp_path / "state"), "AGENT_TARGET": str(tmp_path / "bin/agent")}
+    assert read_axes({**BASE, "AGENT_TARGET": "gemini"}, cwd=tmp_path).options.env == {"AGENT_TARGET": "gemini"}
+    launch = launch_environment(options, {"DEVOPS_BENCH_RUNS": "runs", "PATH": "bin", "AGENT_TARGET": "x"}, tmp_path)
+    assert launch["DEVOPS_BENCH_RUNS"] == str(tmp_path / "runs")
+    assert launch["PATH"] == "bin"
 
 
 def test_a_stamp_to_attach_to_needs_no_axes() -> None:

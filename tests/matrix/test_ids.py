@@ -137,6 +137,11 @@ def test_launches_in_one_second_get_different_stamps(tmp_path: Path) -> None:
     assert all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in [*folders, tmp_path / "runs"])
 
 
+def test_a_run_folder_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ids.reserve_run_dir(Path("runs")).parent == tmp_path / "runs"
+
+
 def test_a_stamp_that_is_taken_is_never_handed_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draws = iter(["20300102_030405-aaaaaaaa", "20300102_030405-aaaaaaaa", "20300102_030405-bbbbbbbb"])
     monkeypatch.setattr(ids, "new_stamp", lambda _now: next(draws))

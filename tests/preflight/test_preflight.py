@@ -120,11 +120,13 @@ def test_a_scripted_model_needs_its_scenario(tmp_path: Path) -> None:
     assert texts() == [
         "error: scripted models need a folder of scenario files; set BENCH_SCENARIOS_DIR or --scenarios-dir"
     ]
-    assert "is not a folder of scenario files" in texts(scenarios_dir=str(tmp_path / "gone"))[0]
-    (tmp_path / "solvr.yaml").write_text("")
-    assert texts(scenarios_dir=str(tmp_path)) == [f"error: {tmp_path}: no scenario 'solver'; there are: solvr"]
-    (tmp_path / "solver.yaml").write_text("")
+    assert "cannot be read (No such file or directory)" in texts(scenarios_dir=str(tmp_path / "gone"))[0]
+    (tmp_path / "solvr.yaml").write_text("turns: [hello]\n")
+    assert texts(scenarios_dir=str(tmp_path)) == [f"error: {tmp_path}: no scenario 'solver'; did you mean solvr?"]
+    (tmp_path / "solver.yaml").write_text("turns: [hello]\n")
     assert texts(scenarios_dir=str(tmp_path)) == []
+    (tmp_path / "solver.yaml").write_text("turns:\n- {shel: id}\n")
+    assert texts(scenarios_dir=str(tmp_path))[0].startswith(f"error: {tmp_path}/solver.yaml:2: ")
 
 
 # -- grants ------------------------------------------------------------------------------------------------------------

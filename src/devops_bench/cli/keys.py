@@ -12,7 +12,8 @@ def with_secrets(env: Mapping[str, str]) -> dict[str, str]:
     from devops_bench.matrix.secrets import read_secrets, secrets_file
 
     secrets = read_secrets(secrets_file(env))
-    return {**{name: secrets[name] for name in secrets}, **env}
+    # An empty variable is an unset one: it hides no key of the file.
+    return {**env, **{name: secrets[name] for name in secrets if not env.get(name, "").strip()}}
 
 
 def supervisor_environment(options: PlanOptions, env: Mapping[str, str]) -> dict[str, str]:

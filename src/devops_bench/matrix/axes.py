@@ -20,7 +20,7 @@ from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER
 from devops_bench.matrix.served import NOT_YET, PROVIDERS
 from devops_bench.matrix.sources import AXES, Given, Sources, from_flags
 from devops_bench.matrix.spec import MatrixSpec, TaskRef
-from devops_bench.matrix.values import Values, absolute
+from devops_bench.matrix.values import Values, absolute, absolute_paths
 from devops_bench.redact import is_secret_name
 from devops_bench.tasks.suggest import did_you_mean
 
@@ -46,6 +46,13 @@ _KNOWN = {
     *KEY_NAMES,
     *(row.env for row in settings.TABLE.values() if row.env),
     "AGENT_MODEL",
+    "BENCH_AGENT_SCRIPT",
+    "BENCH_AGENT_TYPE",
+    "BENCH_EXISTING_CONTEXT",
+    "BENCH_EXISTING_KUBECONFIG",
+    "BENCH_NO_INFRA",
+    "BENCH_PARALLEL",
+    "BENCH_USE_MCP",
 }
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+~=,#%^\[\]-]{0,255}", re.ASCII)
 _STAMP = re.compile(r"latest|\d[A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -174,7 +181,9 @@ class _Reader(Values):
         whole = absolute(given.text, given.base)
         if isinstance(given.value, str) and " " in given.text and whole.is_file():
             return (str(whole),)
-        return given.words()
+        program, *rest = given.words()
+        # The supervisor works elsewhere: a path to the program must not depend on where the launch was typed.
+        return (str(absolute(program, given.base)) if "/" in program else program, *rest)
 
     def skills_paths(self) -> tuple[str, ...]:
         given = self.get("skills_paths")
@@ -216,6 +225,7 @@ class _Reader(Values):
             if default.env in PASSED_ON:
                 settings.value(row, env)
         found = dict(self.extra_env) | {name: env[name] for name in PASSED_ON if env.get(name, "").strip()}
+        found |= absolute_paths(found, self.sources.cwd)
         chaos_model, chaos_provider = self.pair("chaos")
         if chaos_model:
             found["CHAOS_MODEL"] = chaos_model

@@ -8,9 +8,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from devops_bench.matrix.plan import Combo, PlanOptions
 from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER
+from devops_bench.matrix.values import absolute_paths
 from devops_bench.redact import is_secret_name
 
 
@@ -56,7 +58,10 @@ def combo_environment(options: PlanOptions, combo: Combo, env: Mapping[str, str]
     return ComboEnvironment(dict(sorted(shown.items())), tuple(sorted(secrets)))
 
 
-def launch_environment(options: PlanOptions, env: Mapping[str, str]) -> dict[str, str]:
-    """`env` as the supervisor and its combos get it: the plan's own variables set, keys dropped where told. Pure."""
+def launch_environment(options: PlanOptions, env: Mapping[str, str], cwd: Path | None = None) -> dict[str, str]:
+    """`env` as the supervisor and its combos get it: the plan's own variables set, paths absolute (from `cwd`, by
+    default where the launch was typed), keys dropped where told.
+    """
     dropped = frozenset(KEY_NAMES) if options.vertex else frozenset()
-    return {name: text for name, text in env.items() if name not in dropped} | dict(options.env)
+    kept = {name: text for name, text in env.items() if name not in dropped}
+    return kept | absolute_paths(env, cwd or Path.cwd()) | dict(options.env)

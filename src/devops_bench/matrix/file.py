@@ -7,6 +7,7 @@ pairs of `model` and `provider`; `env` holds non-secret variables for every comb
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,19 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _argv(value: object) -> object:
+    """A single text is a command line: `mcp_server: npx server --flag`."""
+    return shlex.split(value) if isinstance(value, str) else value
+
+
+def _comma_separated(value: object) -> object:
+    """A single text is a list as SKILLS_PATHS has it."""
+    return [piece.strip() for piece in value.split(",")] if isinstance(value, str) else value
+
+
 Words = Annotated[list[str], BeforeValidator(_listed)]
+Argv = Annotated[list[str], BeforeValidator(_argv)]
+Paths = Annotated[list[str], BeforeValidator(_comma_separated)]
 
 
 class _Strict(BaseModel):
@@ -52,9 +65,9 @@ class MatrixFile(_Strict):
     agent_timeout_sec: float | None = None
     agent_max_turns: int | None = None
     agent_provider: str | None = None
-    agent_extra_flags: Words | None = None
-    mcp_server: Words | None = None
-    skills_paths: Words | None = None
+    agent_extra_flags: Argv | None = None
+    mcp_server: Argv | None = None
+    skills_paths: Paths | None = None
     scenarios_dir: str | None = None
     sandbox: bool | str | None = None
     provider: str | None = None

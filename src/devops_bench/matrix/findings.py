@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from devops_bench.errors import BenchError
+
 
 class Level(StrEnum):
     """An error stops the launch; a warning does not."""
@@ -21,6 +23,12 @@ class Finding:
     what: str
     fix: str = ""
     where: str | None = None
+
+    @classmethod
+    def of(cls, error: BenchError, level: Level = Level.ERROR) -> Finding:
+        """What an error says, with its place."""
+        where = error.where if error.line is None else f"{error.where}:{error.line}"
+        return cls(level, error.what, error.fix, where)
 
     @property
     def is_error(self) -> bool:

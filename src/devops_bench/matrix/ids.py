@@ -90,7 +90,7 @@ def new_stamp(now: datetime | None = None) -> str:
 
 
 def reserve_run_dir(root: Path, now: datetime | None = None) -> Path:
-    """Make and return a run folder of its own below `root`; its name is the stamp.
+    """Make and return a run folder of its own below `root`, as an absolute path; its name is the stamp.
 
     The exclusive mkdir decides between launches: no two ever hold one stamp. Raises ConfigError when the root cannot be
     used.
@@ -98,7 +98,7 @@ def reserve_run_dir(root: Path, now: datetime | None = None) -> Path:
     try:
         private_dir(root)
         while True:
-            folder = root / new_stamp(now)
+            folder = root.absolute() / new_stamp(now)
             try:
                 folder.mkdir(mode=DIR_MODE)
             except FileExistsError:

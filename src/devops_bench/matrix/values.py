@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devops_bench import settings
@@ -20,6 +20,24 @@ _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 def absolute(text: str, base: Path) -> Path:
     """`text` as an absolute path; `~` is expanded, `..` folded, symlinks kept as they are."""
     return Path(os.path.normpath(base / Path(text).expanduser()))
+
+
+# Variables that name a file or folder. Supervisor and combos do not work where the launch was typed.
+_PATHS = (
+    "AGENT_TARGET",
+    "BENCH_AGENT_SCRIPT",
+    "BENCH_EXISTING_KUBECONFIG",
+    "BENCH_RUN_STATE_ROOT",
+    "DEVOPS_BENCH_CACHE",
+    "DEVOPS_BENCH_KUBE",
+    "DEVOPS_BENCH_RUNS",
+)
+
+
+def absolute_paths(env: Mapping[str, str], cwd: Path) -> dict[str, str]:
+    """Those variables of `env` that hold a path, made absolute. AGENT_TARGET may be a bare program name."""
+    given = {name: env[name] for name in _PATHS if env.get(name, "").strip()}
+    return {name: str(absolute(text, cwd)) for name, text in given.items() if name != "AGENT_TARGET" or "/" in text}
 
 
 class Values:

@@ -59,5 +59,5 @@ def _sandbox(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
     try:
         mode = detect({name: text for name, text in env.items() if name != VARIABLE or text})
     except BenchError as error:
-        return [Finding(Level.ERROR, error.what, error.fix)]
+        return [Finding.of(error)]
     return [Finding(Level.WARNING, mode.warning)] if mode.warning else []

@@ -26,7 +26,7 @@ def _existing(env: Mapping[str, str]) -> list[Finding]:
     try:
         clusters.get("existing", env)
     except BenchError as error:
-        return [Finding(Level.ERROR, error.what, error.fix, error.where)]
+        return [Finding.of(error)]
     return []
 
 
@@ -37,7 +37,7 @@ def _control_plane(env: Mapping[str, str]) -> list[Finding]:
     try:
         there = binary.find(env)
     except BenchError as error:
-        return [Finding(Level.ERROR, error.what, error.fix, error.where)]
+        return [Finding.of(error)]
     if there is not None:
         return []
     what = "the control plane is not built yet: combos on kwok wait for it, minutes on a slow host"

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from devops_bench.errors import BenchError
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Plan
+from devops_bench.tasks.suggest import did_you_mean
 
 SCRIPTED = "scripted"
 # Agents that ask no model.
@@ -83,12 +85,14 @@ def _scenarios(plan: Plan, models: Iterable[str]) -> list[Finding]:
     if plan.options.scenarios_dir is None:
         what = "scripted models need a folder of scenario files"
         return [Finding(Level.ERROR, what, "set BENCH_SCENARIOS_DIR or --scenarios-dir")]
-    folder = Path(plan.options.scenarios_dir)
-    if not folder.is_dir():
-        return [Finding(Level.ERROR, "is not a folder of scenario files", "set BENCH_SCENARIOS_DIR", str(folder))]
-    there = sorted({path.stem for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"}})
+    from devops_bench.models.scenario import load_scenarios
+
+    try:
+        there = load_scenarios(Path(plan.options.scenarios_dir))
+    except BenchError as error:
+        return [Finding.of(error)]
     return [
-        Finding(Level.ERROR, f"no scenario {name!r}", f"there are: {', '.join(there[:10]) or 'none'}", str(folder))
+        Finding(Level.ERROR, f"no scenario {name!r}", did_you_mean(name, there), plan.options.scenarios_dir)
         for name in names
         if name not in there
     ]
