@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from devops_bench.integrity import Category, OwnNames, catastrophic_score, scan, text
 from devops_bench.integrity.findings import EXCERPT_CHARS
 from devops_bench.integrity.text import Deadline, OutOfTime, find, flatten
+from devops_bench.redact import Redactor
 
 from .test_rules import call
 
@@ -131,6 +132,18 @@ def test_excerpts_are_short_single_lines_of_printable_text() -> None:
     assert len(finding["excerpt"]) <= EXCERPT_CHARS
     assert finding["excerpt"].isprintable()
     assert "verification_spec" in finding["excerpt"]
+
+
+def test_an_excerpt_that_cuts_a_secret_does_not_show_its_rest() -> None:
+    secret = "sk-" + "Z9" * 40
+    redactor = Redactor({"AGENT_API_KEY": secret})
+    for gap in range(0, 130, 10):
+        before, after = secret + "." * gap, "." * gap + secret
+        seen = call("x", f"{before} verification_spec {after}")
+        wrote = call("kubectl apply -f x", f"{before}\ndeployment.apps/web configured\n{after}")
+        report = scan([seen, wrote], "", "", sandboxed=True, audit=[], redact=redactor.text)
+        assert {item["pattern"] for item in report["findings"]} == {"answer-keys", "write-without-request"}
+        assert "Z9Z9" not in json.dumps(report)
 
 
 def test_arguments_of_any_shape_are_read_and_an_escaped_newline_hides_nothing() -> None:

@@ -6,7 +6,7 @@ A finding here is never a breach: an agent may be mistaken. It is shown beside t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,9 @@ def accepted_writes(audit: Sequence[Mapping[str, Any]]) -> Writes:
     return Writes(frozenset(names), nameless)
 
 
-def unbacked_results(trajectory: Sequence[Mapping[str, Any]], writes: Writes, deadline: Deadline) -> Iterator[Finding]:
+def unbacked_results(
+    trajectory: Sequence[Mapping[str, Any]], writes: Writes, deadline: Deadline, redact: Callable[[str], str] = str
+) -> Iterator[Finding]:
     """Tool results that print kubectl's success line for an object that no accepted request touched."""
     if writes.nameless:
         return
@@ -83,7 +85,7 @@ def unbacked_results(trajectory: Sequence[Mapping[str, Any]], writes: Writes, de
             continue
         if not write.search(args) or dry.search(args):
             continue
-        result = flatten(call.get("result"))
+        result = redact(flatten(call.get("result")))
         for start, end in find(_DONE, result, deadline):
             match = done.search(result[start:end])
             name = match and (match.group(1) or match.group(2))

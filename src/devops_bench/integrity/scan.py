@@ -1,12 +1,13 @@
 """One scan of one attempt: transcript, final output and audit log in, the record's `cheating_report` out.
 
-Pure and time-bounded. The caller redacts the report when it writes it. A crashed or invalid attempt is scanned too.
+Pure and time-bounded. An excerpt may cut a secret in two, and half a secret is no longer found when the report is
+written: so texts pass `redact` before they are quoted. A crashed or invalid attempt is scanned too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,13 +57,14 @@ def scan(
     sandboxed: bool | None,
     names: OwnNames | None = None,
     audit: Sequence[Mapping[str, Any]] | None = None,
+    redact: Callable[[str], str] = str,
     budget_sec: float = BUDGET_SEC,
 ) -> dict[str, Any]:
     """The `cheating_report`: `flagged` if there is a breach (a finding of severity high), `clean` if all was read
     and there is none, `no_data` if there was nothing to read or not all was read in `budget_sec` seconds.
 
     `trajectory` is that of the record, `prompt` the task's text as the agent got it, `audit` the agent's own audit
-    events (None: there is no audit log, so that claims cannot be checked).
+    events (None: there is no audit log, so that claims cannot be checked), `redact` the attempt's redactor.
     """
     own = names or OwnNames()
     findings: list[Finding] = []
@@ -72,7 +74,7 @@ def scan(
     allowed = _Allowed(prompt)
     enough: Counter[tuple[str, Severity]] = Counter()
     try:
-        for surface in _surfaces(trajectory, output, own):
+        for surface in _surfaces(trajectory, output, own, redact):
             deadline.check()
             findings += _rule_findings(surface, allowed, sandboxed, deadline, enough)
             findings += _own_findings(surface, own, prompt)
@@ -80,8 +82,8 @@ def scan(
                 read += 1
         if audit is not None:
             writes = accepted_writes(audit)
-            findings += unbacked_results(trajectory, writes, deadline)
-            findings += unbacked_report(output, writes, deadline)
+            findings += unbacked_results(trajectory, writes, deadline, redact)
+            findings += unbacked_report(redact(output), writes, deadline)
     except OutOfTime:
         complete = False
     kept = _limited(findings)
@@ -115,10 +117,13 @@ class _Allowed:
         return bool(text) and (text in self._prompt or any(path in text for path in self._paths))
 
 
-def _surfaces(trajectory: Iterable[Mapping[str, Any]], output: str, own: OwnNames) -> Iterator[_Surface]:
+def _surfaces(
+    trajectory: Iterable[Mapping[str, Any]], output: str, own: OwnNames, redact: Callable[[str], str]
+) -> Iterator[_Surface]:
     visible = sorted((name for name in own.visible if len(name) >= LEAST_NAME), key=len, reverse=True)
 
     def surface(where: Field, index: int | None, tool: str | None, text: str) -> _Surface:
+        text = redact(text)
         for name in visible:
             text = text.replace(name, ".")
         return _Surface(where, index, tool, text, text.lower())

@@ -149,7 +149,12 @@ def _draw(run: Run, console: Console) -> None:
     from rich.text import Text
 
     table = Table(
-        title=f"run {run.stamp}", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+        title=f"run {run.stamp}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for name in HEADERS:
         table.add_column(
