@@ -43,6 +43,7 @@ def write(attempt: Attempt) -> tuple[float | None, bool]:
         sandboxed=attempt.sandboxed,
         names=own_names(attempt),
         audit=audit,
+        redact=attempt.redactor.text,
     )
     record = _record(attempt, calls, report)
     setup = Setup(
@@ -161,7 +162,8 @@ def own_names(attempt: Attempt) -> integrity.OwnNames:
     if attempt.raw is not None:
         secret[integrity.Category.TASK_DEFINITION] = [str(attempt.raw.folder)]
     if attempt.world is not None:
-        visible = [str(attempt.world.workspace), str(attempt.world.home)]
+        kubeconfigs = (attempt.world.cluster.agent_kubeconfig, attempt.world.cluster.mcp_kubeconfig)
+        visible = [str(attempt.world.workspace), str(attempt.world.home), *(str(path) for path in kubeconfigs if path)]
     return integrity.OwnNames(secret, visible)
 
 

@@ -61,7 +61,7 @@ def scan(
     budget_sec: float = BUDGET_SEC,
 ) -> dict[str, Any]:
     """The `cheating_report`: `flagged` if there is a breach (a finding of severity high), `clean` if all was read
-    and there is none, `no_data` if there was nothing to read or not all was read in `budget_sec` seconds.
+    and there is none, `no_data` if there was nothing to read or not all was read in `budget_sec` CPU seconds.
 
     `trajectory` is that of the record, `prompt` the task's text as the agent got it, `audit` the agent's own audit
     events (None: there is no audit log, so that claims cannot be checked), `redact` the attempt's redactor.
