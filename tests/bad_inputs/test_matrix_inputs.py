@@ -62,6 +62,10 @@ BAD = {
     "projects differ": Bad("and its alias GCP_PROJECT_ID='b' differ", {"PROJECT_ID": "a", "GCP_PROJECT_ID": "b"}),
     "cluster name": Bad("CLUSTER_NAME: 'My_Lab' is not a cluster name", {"CLUSTER_NAME": "My_Lab"}),
     "provider": Bad("INFRA_PROVIDER: unknown provider 'kwock'; did you mean kwok?", {"INFRA_PROVIDER": "kwock"}),
+    "model provider": Bad(
+        "AGENT_PROVIDER: unknown provider 'gogle'; did you mean google?", {"AGENT_PROVIDER": "gogle"}
+    ),
+    "judge provider": Bad("JUDGE_PROVIDER: unknown provider 'x'", {"JUDGE_PROVIDER": "x", "JUDGE_MODEL": "m"}),
     "judge without model": Bad("names a judge provider without a model", {"JUDGE_PROVIDER": "google"}),
     "chaos without model": Bad("names a chaos provider without a model", {"CHAOS_PROVIDER": "google"}),
     "stamp is a path": Bad("RESUME_STAMP: '../x' is not a run's stamp", {"RESUME_STAMP": "../x"}),
@@ -95,6 +99,7 @@ BAD = {
         "matrix.yaml:2: OPENAI_API_KEY is a secret", file="env:\n  OPENAI_API_KEY: sk-hunter2\n"
     ),
     "file holds a bad variable": Bad("matrix.yaml:1: 'A B' is not a variable name", file="env: {A B: x}\n"),
+    "file has an open quote": Bad("matrix.yaml:1: mcp_server: value error", file="mcp_server: npx 'x\n"),
     "file sets a launch": Bad("matrix.yaml:1: unknown key 'dry_run'", file="dry_run: true\n"),
     "file names a missing task": Bad("no such task", {"MATRIX_TASKS": ""}, file="tasks: [gone]\n"),
 }

@@ -62,31 +62,24 @@ def test_the_scripted_agent_needs_something_to_play(tmp_path: Path) -> None:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "told", "provider"),
-    [
-        ("gemini-3.1-pro", None, "google"),
-        ("claude-opus-4-6", None, "anthropic"),
-        ("gpt-5", None, "openai"),
-        ("anthropic/claude-opus", None, "anthropic"),
-        ("qwen3:8b", "openai-compatible", "openai-compatible"),
-        ("scripted:solver", "openai", "scripted"),
-        ("mystery", None, "google"),
-    ],
-)
-def test_the_provider_is_told_or_told_by_the_id(model: str, told: str | None, provider: str) -> None:
-    assert models.provider_of(model, told) == provider
-
-
 def test_a_missing_key_is_named_and_no_value_is_shown() -> None:
     env = {"OPENAI_API_KEY": "sk-hunter2hunter2", "GEMINI_API_KEY": " "}
     (finding,) = models.check(plan("api", model="gemini-3.1-pro"), env)
     assert finding.line() == (
-        "no key for provider google (gemini-3.1-pro); "
-        "set GEMINI_API_KEY or AGENT_API_KEY, in the environment or in ~/secrets.env (mode 600)"
+        "no key for provider google (model gemini-3.1-pro); "
+        "set AGENT_API_KEY or GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENAI_API_KEY; "
+        "keys may stand in ~/secrets.env (mode 600)"
     )
     assert finding.is_error
     assert models.check(plan("api", model="gemini-3.1-pro"), env, dry_run=True)[0].level is Level.WARNING
+
+
+def test_models_that_lack_the_same_key_are_one_finding() -> None:
+    wanted = plan_of(spec_of("api", models=("claude-a", "claude-b", "gpt-5")), [selected("common/a", **NONE)])
+    assert [finding.what for finding in models.check(wanted, {})] == [
+        "no key for provider anthropic (model claude-a) and 1 more",
+        "no key for provider openai (model gpt-5)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +87,8 @@ def test_a_missing_key_is_named_and_no_value_is_shown() -> None:
     [
         ("api", "gemini-3.1-pro", {"GOOGLE_API_KEY": "x"}, {}),
         ("api", "gemini-3.1-pro", {"AGENT_API_KEY": "x"}, {}),
-        ("api", "gemini-3.1-pro", {}, {"vertex": True}),
-        ("api", "qwen3:8b", {}, {"agent_provider": "openai-compatible"}),
+        ("api", "gemini-3.1-pro", {}, {"vertex": True, "env": {"GOOGLE_GENAI_USE_VERTEXAI": "true"}}),
+        ("api", "qwen3:8b", {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, {"agent_provider": "openai-compatible"}),
         ("noop", "gemini-3.1-pro", {}, {}),
     ],
 )
@@ -105,11 +98,16 @@ def test_no_key_is_asked_for_where_none_is_needed(
     assert models.check(plan(config, model=model, **options), env) == []
 
 
+def test_a_model_that_tells_no_provider_needs_one_told() -> None:
+    (finding,) = models.check(plan("api", model="qwen3:8b"), {})
+    assert finding.line().startswith("the provider of model 'qwen3:8b' is not known; set AGENT_PROVIDER to one of")
+
+
 def test_a_judge_needs_a_key_and_should_not_judge_itself() -> None:
     wanted = plan("api", model="gemini-3.1-pro", judge_model="gemini-3.1-pro")
     found = models.check(wanted, {"AGENT_API_KEY": "x"})
     assert [finding.level for finding in found] == [Level.ERROR, Level.WARNING]
-    assert "set GEMINI_API_KEY or JUDGE_API_KEY" in found[0].fix
+    assert found[0].fix.startswith("set JUDGE_API_KEY or GEMINI_API_KEY")
     assert found[1].what == "gemini-3.1-pro judges itself"
 
 

@@ -21,6 +21,7 @@ from devops_bench.matrix.served import NOT_YET, PROVIDERS
 from devops_bench.matrix.sources import AXES, Given, Sources, from_flags
 from devops_bench.matrix.spec import MatrixSpec, TaskRef
 from devops_bench.matrix.values import Values, absolute, absolute_paths
+from devops_bench.models.providers import named
 from devops_bench.redact import is_secret_name
 from devops_bench.tasks.suggest import did_you_mean
 
@@ -167,12 +168,22 @@ class _Reader(Values):
     def pair(self, what: str) -> tuple[str | None, str | None]:
         """A model and its provider, for the judge or chaos."""
         model = self.matching(f"{what}_model", _MODEL, "a model id", "use the provider's id of one model")
-        provider = self.matching(f"{what}_provider", _WORD, "a provider", "use one word, as google")
+        provider = self.model_provider(f"{what}_provider")
         if provider and not model:
             raise self.given(f"{what}_provider").error(
                 f"names a {what} provider without a model", f"set {what.upper()}_MODEL"
             )
         return model, provider
+
+    def model_provider(self, axis: str) -> str | None:
+        """The canonical name of a provider of models."""
+        given = self.get(axis)
+        if given is None:
+            return None
+        try:
+            return named(given.text)
+        except ConfigError as error:
+            raise given.error(error.what, error.fix) from None
 
     def mcp_server(self) -> tuple[str, ...]:
         given = self.get("mcp_server")
@@ -205,7 +216,7 @@ class _Reader(Values):
             sandbox=self.sandbox(),
             project=project,
             location=location or "us-central1-a",
-            agent_provider=self.matching("agent_provider", _WORD, "a provider", "use one word, as google"),
+            agent_provider=self.model_provider("agent_provider"),
             agent_extra_flags=extra.words() if extra else (),
             mcp_server=self.mcp_server(),
             skills_paths=self.skills_paths(),

@@ -13,15 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from devops_bench.errors import ConfigError
+from devops_bench.models.providers import PROVIDERS
 
-KEY_NAMES: tuple[str, ...] = (
-    "AGENT_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "JUDGE_API_KEY",
-    "GOOGLE_GENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
+# Every variable that may hold a model's key: one per role, and those of the providers.
+KEY_NAMES: tuple[str, ...] = tuple(
+    dict.fromkeys(("AGENT_API_KEY", "JUDGE_API_KEY", *(key for one in PROVIDERS.values() for key in one.keys)))
 )
 # What BENCH_VERTEX sets in place of a key: a word that client libraries insist on, no secret.
 VERTEX_MARKER = "gcp-vertex-credentials"
