@@ -146,7 +146,12 @@ def test_a_role_for_a_namespace_that_is_not_there_is_the_tasks_fault(cluster: Cl
 @pytest.mark.kwok
 def test_nothing_in_the_cluster_says_what_it_is_for(cluster: Cluster, admin: KubeClient) -> None:
     grant_agent(cluster, ClusterNeeds(), admin)
-    for kind in ("Namespace", "Node", "ServiceAccount", *(f"{kind}.{rbac.GROUP}" for kind in rbac.KINDS)):
+    for kind in (
+        "Namespace",
+        "Node",
+        "ServiceAccount",
+        *(f"{kind}.{rbac.GROUP}" for kind in ("Role", "ClusterRole", *rbac.BINDINGS)),
+    ):
         for item in admin.list(kind):
             text = str(item).lower()
             assert not [word for word in ("bench", "eval", "kwok", "agent under") if word in text], item

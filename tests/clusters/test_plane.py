@@ -9,19 +9,22 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 import urllib.request
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from devops_bench.clusters import kwok, leases
-from devops_bench.clusters.plane import Plane, adopt
+from devops_bench.clusters.needs import absolute
+from devops_bench.clusters.plane import Plane, adopt, start
 from devops_bench.clusters.sockets import tcp_listeners
 from devops_bench.clusters.sweep import processes_of, sweep
 from devops_bench.errors import RefusedError, TransientError
+from devops_bench.kube import Deadline, KubeClient
 from devops_bench.process import identity, wait_ended
 from devops_bench.tasks.spec import ClusterNeeds, NodeGroup
 
@@ -48,9 +51,12 @@ def nothing_left(folder: Path) -> bool:
     return not folder.exists() and not list(processes_of(folder))
 
 
-def test_a_booted_plane_serves_and_its_lease_tells_who_it_is(kube: Path, root: Path) -> None:
-    plane = kwok.boot(kube, root, ClusterNeeds())
+def test_a_started_plane_is_not_awaited_and_serves_once_it_says_so(kube: Path, root: Path) -> None:
+    plane = start(kube, root, ClusterNeeds())
     try:
+        assert plane.ready is None and plane.on_readable() is None
+        assert plane.wait_ready().server.startswith("https://127.0.0.1:")
+        assert plane.stdout_fd is None
         assert answers(plane) == b"ok"
         lease = leases.read(plane.folder)
         assert lease == plane.lease
@@ -59,34 +65,60 @@ def test_a_booted_plane_serves_and_its_lease_tells_who_it_is(kube: Path, root: P
         assert lease.state is leases.PlaneState.READY
         assert leases.log_is_held(plane.folder)
         assert not os.get_inheritable(plane.write_fd)
+        # The API server listens and nothing else: etcd is a socket in a directory that is ours alone.
+        assert tcp_listeners(plane.pid) == [int(plane.ready.server.rsplit(":", 1)[1])]
+        assert plane.directory.stat().st_mode & 0o777 == 0o700
     finally:
         plane.end()
     assert nothing_left(plane.folder)
 
 
-def test_etcd_is_not_reachable_by_tcp(kube: Path, root: Path) -> None:
-    plane = kwok.boot(kube, root, ClusterNeeds())
+STAGE = """
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: image-not-found}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+      - {key: '.spec.containers[].image', operator: In, values: [registry.example/shop:missing]}
+  next:
+    statusTemplate: |
+      phase: Pending
+      message: no such image
+"""
+
+
+def test_nodes_and_faults_of_the_task_are_there_and_a_fault_ends_when_the_spec_is_fixed(
+    kube: Path, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "task/stages").mkdir(parents=True)
+    (tmp_path / "task/stages/fault.yaml").write_text(STAGE)
+    groups = [NodeGroup(name="gpu", labels={"pool": "gpu"}, capacity={"cpu": "4"}), NodeGroup(name="std", count=2)]
+    plane = kwok.boot(kube, root, absolute(ClusterNeeds(nodes=groups), tmp_path / "task"))
     try:
         assert plane.ready
-        assert tcp_listeners(plane.pid) == [int(plane.ready.server.rsplit(":", 1)[1])]
-        assert plane.directory.stat().st_mode & 0o777 == 0o700
+        nodes = {node["metadata"]["name"]: node for node in json.loads(answers(plane, "/api/v1/nodes"))["items"]}
+        assert set(nodes) == {"gpu", "std-0", "std-1"}
+        assert nodes["gpu"]["metadata"]["labels"]["pool"] == "gpu"
+        assert nodes["gpu"]["status"]["capacity"]["cpu"] == "4"
+        with KubeClient.from_kubeconfig(plane.ready.admin) as admin:
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "shop"}}
+            container = {"name": "shop", "image": "registry.example/shop:missing"}
+            admin.create(pod | {"spec": {"containers": [container]}})
+            until_status(admin, lambda status: status.get("message") == "no such image")
+            fix = {"op": "replace", "path": "/spec/containers/0/image", "value": "registry.example/shop:1"}
+            admin.patch("Pod", "shop", [fix], "default")
+            until_status(admin, lambda status: status.get("phase") == "Running")
     finally:
         plane.end()
 
 
-def test_nodes_and_stages_of_a_task_reach_the_plane(kube: Path, root: Path, tmp_path: Path) -> None:
-    needs = ClusterNeeds(
-        nodes=[NodeGroup(name="gpu", labels={"pool": "gpu"}, capacity={"cpu": "4"}), NodeGroup(name="std", count=2)]
-    )
-    plane = kwok.boot(kube, root, needs)
-    try:
-        nodes = json.loads(answers(plane, "/api/v1/nodes"))["items"]
-        assert {node["metadata"]["name"] for node in nodes} == {"gpu", "std-0", "std-1"}
-        gpu = next(node for node in nodes if node["metadata"]["name"] == "gpu")
-        assert gpu["metadata"]["labels"]["pool"] == "gpu"
-        assert gpu["status"]["capacity"]["cpu"] == "4"
-    finally:
-        plane.end()
+def until_status(admin: KubeClient, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    for kind, item in admin.watch("Pod", "default", deadline=Deadline.after(PATIENCE)):
+        if kind != "BOOKMARK" and wanted(item.get("status", {})):
+            return
+    pytest.fail("the pod never got there")
 
 
 def test_a_plane_that_cannot_start_says_why_and_leaves_nothing(kube: Path, root: Path) -> None:
@@ -241,16 +273,3 @@ sys.stdin.read()
     def kill(self) -> None:
         self.process.kill()
         self.process.communicate()
-
-
-def test_started_is_not_awaited(kube: Path, root: Path) -> None:
-    """`start` returns while the plane boots; the event loop's descriptors tell the rest."""
-    from devops_bench.clusters.plane import start
-
-    began = time.monotonic()
-    plane = start(kube, root, ClusterNeeds())
-    assert plane.ready is None and plane.stdout_fd is not None
-    assert plane.on_readable() is None
-    assert plane.wait_ready().seconds <= time.monotonic() - began + 1
-    assert plane.stdout_fd is None
-    plane.end()

@@ -125,6 +125,7 @@ def test_a_failing_boot_ahead_is_not_repeated_until_somebody_asks(
         pool.expect([PLAIN, PLAIN, PLAIN])
         await until(lambda: (tmp_path / "starts").exists() and pool.counts()["booting"] == 0)
         pool.expect([PLAIN, PLAIN, PLAIN])
+        await asyncio.sleep(0.005)
         assert pool.counts()["booting"] == 0
         with pytest.raises(TransientError, match="broken"):
             await pool.acquire(PLAIN)

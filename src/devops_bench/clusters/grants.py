@@ -49,7 +49,7 @@ def _grant(kube: KubeClient, rules: Sequence[rbac.AgentRule], subjects: Sequence
     ]
     wanted = rbac.grant(rules, kube.kinds(fresh=True).resources, namespaces, subjects, custom)
     kept = {_key(item) for item in wanted.objects}
-    for kind in rbac.KINDS:
+    for kind in rbac.BINDINGS:  # a role that nothing binds any more gives nothing
         for item in kube.list(f"{kind}.{rbac.GROUP}", selector=rbac.SELECTOR):
             if _key(item) not in kept:
                 kube.delete(f"{kind}.{rbac.GROUP}", item["metadata"]["name"], item["metadata"].get("namespace"))

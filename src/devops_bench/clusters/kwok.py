@@ -47,8 +47,12 @@ def attach(plane: Plane, name: str, state_dir: Path, binary: Path) -> Cluster:
     plane.lease_to(leases.myself(), name)
     copies = {ADMIN_FILE: ready.admin, AGENT_FILE: ready.agent, MCP_FILE: ready.agent_mcp}
     for target, source in copies.items():
+        try:
+            content = source.read_bytes()
+        except OSError as error:  # the directory goes with the plane
+            raise TransientError("control plane ended before it was used", where=source) from error
         private_dir((state_dir / target).parent)
-        atomic_write(state_dir / target, source.read_bytes(), durable=False)
+        atomic_write(state_dir / target, content, durable=False)
     return Cluster(
         name=name,
         provider=Kwok.name,

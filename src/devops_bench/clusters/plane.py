@@ -208,7 +208,8 @@ def _spawn(binary: Path, arguments: Sequence[str], folder: Path, env: Mapping[st
         pid = os.posix_spawn(
             binary,
             ["kube", *arguments],
-            {name: env[name] for name in KEPT_ENVIRONMENT if name in env} | {"HOME": str(folder)},
+            {name: env[name] for name in KEPT_ENVIRONMENT if name in env}
+            | {"HOME": str(folder), "TMPDIR": str(folder)},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, stdin_read, 0),
                 (os.POSIX_SPAWN_DUP2, stdout_write, 1),

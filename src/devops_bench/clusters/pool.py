@@ -54,13 +54,14 @@ class Pool:
         self._retry: asyncio.TimerHandle | None = None
         self._emptied: asyncio.Future[None] | None = None
         self._closed = False
+        self._stepping = False
 
     # What the supervisor calls
 
     def expect(self, upcoming: Sequence[ClusterNeeds]) -> None:
         """Tell which needs will be acquired next, soonest first; an empty list lets all idle planes go."""
         self._upcoming = [self._key(needs) for needs in upcoming]
-        self._step()
+        self._step_soon()
 
     async def acquire(self, needs: ClusterNeeds) -> Plane:
         """A ready plane for `needs`; the caller must `hand_over` or `discard` it.
@@ -74,7 +75,7 @@ class Pool:
         future: asyncio.Future[Plane] = self._loop.create_future()
         self._waiting.append((key, future))
         self._serve()
-        self._step()
+        self._step_soon()
         try:
             return await future
         except asyncio.CancelledError:
@@ -84,20 +85,20 @@ class Pool:
             raise
         finally:
             self._waiting = deque(entry for entry in self._waiting if entry[1] is not future)
-            self._step()
+            self._step_soon()
 
     def hand_over(self, plane: Plane) -> None:
         """The combo has the plane's write end: close ours. From here on the pool only reaps it at its end."""
         self._lent.discard(plane)
         self._leased.add(plane)
         plane.give_away()
-        self._step()
+        self._step_soon()
 
     def discard(self, plane: Plane) -> None:
         """End an acquired plane that no combo took."""
         self._lent.discard(plane)
         self._kill(plane)
-        self._step()
+        self._step_soon()
 
     async def close(self) -> None:
         """End every plane that no combo has, fail who still waits, and stop watching the others."""
@@ -128,7 +129,14 @@ class Pool:
 
     # One step
 
+    def _step_soon(self) -> None:
+        """Decide once in the next turn of the loop: whoever just got a plane runs before the next one is started."""
+        if not self._stepping and not self._closed:
+            self._stepping = True
+            self._loop.call_soon(self._step)
+
     def _step(self) -> None:
+        self._stepping = False
         if self._closed:
             return
         waiting = [key for key, future in self._waiting if not future.done()]
@@ -167,7 +175,7 @@ class Pool:
 
     def _look_again(self) -> None:
         self._retry = None
-        self._step()
+        self._step_soon()
 
     def _idle(self, key: str) -> Plane:
         return next(plane for plane in (*self._ready, *self._booting) if plane.lease.key == key)
@@ -198,7 +206,7 @@ class Pool:
         self._booting.pop(plane).cancel()
         self._ready.append(plane)
         self._serve()
-        self._step()
+        self._step_soon()
 
     def _too_late(self, plane: Plane) -> None:
         self._kill(plane)
@@ -210,8 +218,7 @@ class Pool:
         """The first who waits for it learns why. If nobody does, none of that kind is booted until somebody asks."""
         if not self._fail(key, error):
             self._failed.add(key)
-        # Not at once: a host that refuses every boot must not be asked in a loop without end.
-        self._loop.call_soon(self._step)
+        self._step_soon()
 
     def _ended(self, plane: Plane) -> None:
         """A plane's process is gone, whoever ended it."""
@@ -228,7 +235,7 @@ class Pool:
         self._dying.discard(plane)
         if self._emptied is not None and not self._dying and not self._emptied.done():
             self._emptied.set_result(None)
-        self._step()
+        self._step_soon()
 
     def _serve(self) -> None:
         """Give ready planes to those who wait for such, first come first served."""

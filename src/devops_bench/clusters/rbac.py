@@ -21,7 +21,7 @@ from devops_bench.kube import Resource
 TEAM = "platform-oncall"
 LABELS = {"app.kubernetes.io/managed-by": "platform-team", "app.kubernetes.io/part-of": TEAM}
 SELECTOR = ",".join(f"{name}={content}" for name, content in LABELS.items())
-KINDS = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 GROUP = "rbac.authorization.k8s.io"
 READ = ["get", "list", "watch"]
 WRITE = [*READ, "create", "update", "patch", "delete", "deletecollection"]

@@ -16,7 +16,8 @@ from devops_bench.clusters import leases
 from devops_bench.clusters.plane import end_by_pidfd, remove
 from devops_bench.process import ProcessIdentity, identity
 
-DRAFT_AGE = 600.0  # seconds; a draft lives for microseconds unless its maker was killed between two system calls
+# Seconds. A draft, and a lease whose plane has no log yet, are microseconds old unless their maker was killed then.
+UNFINISHED_AGE = 60.0
 SWEEP_GRACE = 0.2
 PROC = Path("/proc")
 
@@ -62,18 +63,16 @@ def abandoned(
     folder: Path, lease: leases.Lease | None, alive_owner: Callable[[ProcessIdentity], bool] | None = None
 ) -> bool:
     """True when nobody owns the plane of `folder` any more."""
-    if lease is None:
-        try:
-            old = time.time() - folder.stat().st_mtime > DRAFT_AGE
-        except OSError:
-            return False
-        return old and not leases.log_is_held(folder)
-    if alive_owner is not None:
+    if lease is not None and alive_owner is not None:
         return not alive_owner(lease.owner)
-    if leases.comparable(lease.owner):
+    if lease is not None and leases.comparable(lease.owner):
         return not lease.owner.alive()
-    # Another boot, container or host: its plane ends with its owner and lets go of the log.
-    return not leases.log_is_held(folder)
+    # Another boot, container or host, or a damaged lease: a plane ends with its owner and then lets go of its log.
+    try:
+        finished = time.time() - folder.stat().st_mtime > UNFINISHED_AGE
+    except OSError:
+        return False
+    return finished and not leases.log_is_held(folder)
 
 
 def end(who: ProcessIdentity, grace: float = SWEEP_GRACE) -> bool:
