@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devops_bench.integrity import Category, OwnNames, catastrophic_score, scan, text
@@ -154,18 +154,20 @@ def test_arguments_of_any_shape_are_read_and_an_escaped_newline_hides_nothing() 
     assert scan([{"args": {"verification_spec": 1}}], "", "", sandboxed=True)["status"] == "flagged"
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=10,
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+        max_leaves=8,
     )
 )
 def test_any_transcript_gives_a_report_that_is_json(value: Any) -> None:
     entry = {"name": value, "args": value, "result": value, "status": value}
     report = scan([entry], "\ud800 x", "", sandboxed=None, audit=[])
     json.dumps(report, allow_nan=False)
-    assert report["status"] == "clean"
+    breach = any(item["severity"] == "high" for item in report["findings"])
+    assert report["status"] == ("flagged" if breach else "clean")
 
 
 def test_matches_across_window_borders_are_found_once_and_cut_ones_are_not_invented() -> None:

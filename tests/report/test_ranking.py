@@ -6,7 +6,7 @@ from math import comb
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devops_bench.report.model import Combo, Run, Verdict
@@ -94,6 +94,7 @@ def test_mcnemars_exact_p(b: int, c: int, p: float) -> None:
     assert mcnemar_exact(c, b) == mcnemar_exact(b, c)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_mcnemar_is_the_two_sided_sign_test(b: int, c: int) -> None:
     n, least = b + c, min(b, c)

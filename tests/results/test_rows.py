@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devops_bench.errors import HarnessError
@@ -348,6 +348,7 @@ def test_setup_ids_are_slugs(model: str, harness: str, tokens: list[str], slug: 
 TOKENS = st.lists(st.sampled_from(["mcp", "skills", "unsandboxed"]))
 
 
+@settings(deadline=None)
 @given(model=st.text(max_size=40), harness=st.text(min_size=1, max_size=12), tokens=TOKENS, data=st.data())
 def test_a_setup_id_does_not_depend_on_order_or_repetition(
     model: str, harness: str, tokens: list[str], data: st.DataObject
@@ -370,6 +371,7 @@ SCORE_KEYS = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(
     scores=st.dictionaries(SCORE_KEYS, JSON),
     tokens=st.dictionaries(st.sampled_from(["input", "output", "total", "cacheRead"]), JSON),

@@ -31,7 +31,7 @@ class OutOfTime(Exception):
 
 
 class Deadline:
-    """CPU seconds of this thread from now, checked between windows: a busy host must not cost an attempt its verdict."""
+    """CPU seconds of this thread from now, checked between windows: a busy host must not cost a verdict."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
