@@ -10,6 +10,7 @@ from typing import Any
 
 from devops_bench import agents, settings
 from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, ModelEndpoint, ToolKind
+from devops_bench.agents.skills import find_skills
 from devops_bench.agents.sandbox import Sandbox, SandboxSpec, detect
 from devops_bench.combo.events import EventLog
 from devops_bench.combo.request import Request
@@ -112,7 +113,7 @@ def facts(run: AgentRun, sandbox: Sandbox, grants: Grants, auth_mode: str) -> di
         "network": info["network"],
         "mcp": bool(grants.mcp_argv),
         "mcp_calls": sum(call.kind is ToolKind.MCP for call in run.tool_calls),
-        "skills": list(run.skills_used),
+        "skills": [skill.name for skill in find_skills(grants.skills_paths)],
         "skills_paths": grants.skills_paths,
     }
 

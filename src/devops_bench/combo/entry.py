@@ -5,11 +5,13 @@ Sets up redaction before anything is printed, the signals that end an attempt, a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +21,48 @@ from devops_bench.combo.outcome import Outcome
 from devops_bench.combo.request import Request
 from devops_bench.combo.runlog import RunLog, capture
 from devops_bench.combo.world import World
+from devops_bench.errors import BenchError
 from devops_bench.matrix.plan import Plan
 from devops_bench.process import ProcessIdentity, wait_ended
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass
 
 _plan: list[Plan] = []
+SCRIPTED_WIRE = "google"
+# What an agent imports only when it runs; paid once in the fork server instead of in every combo.
+HEAVY = {"api": ("devops_bench.agents.api", "devops_bench.models.server", "devops_bench.models.providers")}
 
 
 def preload(run_dir: Path) -> None:
-    """Import what every combo needs and read the plan, once, in the fork server.
+    """Import what the plan's combos need and read the plan, once, in the fork server.
 
-    Starts no thread, keeps nothing open.
+    Starts no thread and keeps nothing open. What cannot be imported is the combo's to report.
     """
+    from devops_bench.agents.sandbox import detect
     from devops_bench.combo import attempt
 
     assert attempt
-    _plan[:] = [Plan.read(run_dir)]
+    plan = Plan.read(run_dir)
+    _plan[:] = [plan]
+    used = {combo.config.agent for combo in plan.combos}
+    with contextlib.suppress(ImportError):
+        for name in (name for agent, names in HEAVY.items() if agent in used for name in names):
+            import_module(name)
+        if "api" in used:
+            _preload_clients(plan)
+    with contextlib.suppress(BenchError):
+        detect(os.environ)  # tries the sandbox once and remembers
+
+
+def _preload_clients(plan: Plan) -> None:
+    from devops_bench.agents import model_client
+    from devops_bench.models import providers
+
+    explicit = plan.options.agent_provider
+    for model in {combo.model for combo in plan.combos if combo.config.agent == "api"}:
+        with contextlib.suppress(BenchError):
+            provider = providers.provider_of(model, explicit)
+            model_client.preload(SCRIPTED_WIRE if provider == "scripted" else provider)
 
 
 def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:
