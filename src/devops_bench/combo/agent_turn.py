@@ -10,8 +10,8 @@ from typing import Any
 
 from devops_bench import agents, settings
 from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, ModelEndpoint, ToolKind
-from devops_bench.agents.skills import find_skills
 from devops_bench.agents.sandbox import Sandbox, SandboxSpec, detect
+from devops_bench.agents.skills import find_skills
 from devops_bench.combo.events import EventLog
 from devops_bench.combo.request import Request
 from devops_bench.combo.runlog import RunLog
@@ -64,7 +64,7 @@ def play(here: World, request: Request, sandbox: Sandbox, events: EventLog, log:
     output = RunLog(request.directory / AGENT_LOG, redactor.stream())
     grants = Grants(
         mcp_argv=options.mcp_server if config.mcp else (),
-        skills_paths=tuple(Path(item) for item in options.skills_paths) if config.skills else (),
+        skills_paths=skills_of(here, request) if config.skills else (),
         allowed_tools=tuple(item for item in request.env.get("AGENT_ALLOWED_TOOLS", "").split(",") if item),
     )
     try:
@@ -94,6 +94,13 @@ def play(here: World, request: Request, sandbox: Sandbox, events: EventLog, log:
     finally:
         output.close()
     return Turn(run, sandbox.sandboxed, facts(run, sandbox, grants, auth_mode))
+
+
+def skills_of(here: World, request: Request) -> tuple[Path, ...]:
+    """The granted skill folders: the run's own, and the task's `skills/`."""
+    own = here.raw.folder / "skills"
+    given = tuple(Path(item) for item in request.plan.options.skills_paths)
+    return (*given, own) if own.is_dir() else given
 
 
 def _emitter(events: EventLog, output: RunLog) -> Any:

@@ -98,6 +98,11 @@ class Attempt:
 
     # -- phases -----------------------------------------------------------------------------------------------------
 
+    @property
+    def without_infra(self) -> bool:
+        """True when a task that needs a cluster is run without one (`--no-infra`): nothing can be verified."""
+        return self.raw is not None and self.raw.provider != "none" and self.request.combo.provider == "none"
+
     def _setup(self, here: World) -> None:
         self.enter(Phase.SETUP)
         workspace.prepare_workspace(here.task, here.workspace)
@@ -105,7 +110,8 @@ class Attempt:
             setup.apply_setup(
                 here.task, here.cluster, here.kube, here.workspace, value("setup_timeout", self.request.env)
             )
-        self.judge = judging.Judging(here, self.request, agent_turn.sandbox_for(here, self.request))
+        sandbox = agent_turn.sandbox_for(here, self.request)
+        self.judge = judging.Judging(here, self.request, sandbox, verified=not self.without_infra)
         self.enter(Phase.NEGATIVE_CHECK)
         self.judge.negative_check()
 

@@ -27,6 +27,7 @@ from devops_bench.verification import rollup
 
 if TYPE_CHECKING:
     from devops_bench.combo.attempt import Attempt
+    from devops_bench.combo.judging import Judging
 
 AUDIT_EVENTS = 100_000
 
@@ -119,14 +120,17 @@ def _record(attempt: Attempt, calls: list[dict[str, Any]], report: Mapping[str, 
     return replace(record, **_verified(attempt, report, calls, judge))
 
 
-def _verified(attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str, Any]], judge: Any) -> dict[str, Any]:
+def _verified(
+    attempt: Attempt, report: Mapping[str, Any], calls: list[dict[str, Any]], judge: Judging | None
+) -> dict[str, Any]:
+    if attempt.without_infra:
+        return {"verification_status": VerificationStatus.SKIPPED_NO_INFRA}
     if judge is None or judge.results is None:
         return {}
+    unread = bool(judge.parse_failures) and not judge.entries
     found: dict[str, Any] = {
         "verification_report": judge.report(),
-        "verification_status": VerificationStatus.PARSE_ERROR
-        if judge.parse_failures and not judge.entries
-        else VerificationStatus.EVALUATED,
+        "verification_status": VerificationStatus.PARSE_ERROR if unread else VerificationStatus.EVALUATED,
     }
     if attempt.failure is None and not attempt.stopped:
         found["scores"] = scoring.score(

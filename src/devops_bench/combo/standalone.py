@@ -75,7 +75,9 @@ def read(source: Path, flags: Mapping[str, Any], env: Mapping[str, str]) -> Stan
         "provider": None if infra else "none",
         "agent_timeout_sec": None if env.get("AGENT_TIMEOUT_SEC") else settings.TABLE["agent_timeout_bare"].value,
     }
-    plan = expand(read_axes({name: text for name, text in env.items() if name != "RESUME_STAMP"}, axes))
+    spec = read_axes({name: text for name, text in env.items() if name != "RESUME_STAMP"}, axes)
+    # Without a cluster every task may run; nothing of it is verified (`skipped_no_infra`).
+    plan = expand(spec) if infra else expand(spec, unserved=lambda *_: None)
     plan = replace(plan, combos=plan.combos[:limit])
     root = Path(get("results_root", "RESULTS_ROOT") or DEFAULT_ROOT)
     parallel = flags.get("parallel") if flags.get("parallel") is not None else settings.flag("BENCH_PARALLEL", env)
