@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devops_bench.kube import KubeClient, KubeError
 
-_RESTLESS = {"leases", "events"}
+_RESTLESS = {"leases", "events", "componentstatuses"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +51,5 @@ def _versions(kube: KubeClient, kind: str) -> dict[str, str]:
     for item in items:
         metadata = item["metadata"]
         place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-        out[f"{kind} {place}{metadata['name']}"] = f"{metadata['uid']}@{metadata['resourceVersion']}"
+        out[f"{kind} {place}{metadata['name']}"] = f"{metadata.get('uid')}@{metadata.get('resourceVersion')}"
     return out

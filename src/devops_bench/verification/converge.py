@@ -163,6 +163,10 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
                 if window is None:
                     window = max(context.limits.quiescence, read_timers(kube, concerned, context.limits.call))
                 if rest.quiet_for >= window:
+                    # What the API server only keeps in memory (admission policies follow within a second or so)
+                    # changes without a write: one last look, now that nothing else will move.
+                    bump()
+                    board.wait_up_to_date(deadline.within(context.limits.call).remaining())
                     return
 
 

@@ -28,3 +28,7 @@ ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
 kubectl patch validatingadmissionpolicy workload-limits --type json -p '[{"op":"replace","path":"/spec/validations/0/expression","value":"has(object.spec.template.spec.priorityClassName)"},{"op":"replace","path":"/spec/validations/0/message","value":"limit"}]'
+# until it counts: a Deployment with limits is refused
+while kubectl -n checkout create deployment probe --image=registry.example.com/x -o json --dry-run=client |
+  sed 's/"resources": {}/"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}/' |
+  kubectl create --dry-run=server -f - >/dev/null 2>&1; do sleep 0.2; done

@@ -28,3 +28,6 @@ ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
 kubectl patch validatingadmissionpolicybinding workload-privilege-teams --type json -p '[{"op":"remove","path":"/spec/matchResources/namespaceSelector"}]'
+while kubectl -n node-tools create deployment probe --image=registry.example.com/x -o json --dry-run=client |
+  sed 's/"resources": {}/"resources": {}, "securityContext": {"privileged": true}/' |
+  kubectl create --dry-run=server -f - >/dev/null 2>&1; do sleep 0.2; done

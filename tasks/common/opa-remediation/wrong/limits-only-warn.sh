@@ -28,3 +28,4 @@ ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
 kubectl patch validatingadmissionpolicybinding workload-limits-teams --type merge -p '{"spec":{"validationActions":["Warn","Audit"]}}'
+until kubectl -n checkout create deployment probe --image=registry.example.com/x --dry-run=server >/dev/null 2>&1; do sleep 0.2; done

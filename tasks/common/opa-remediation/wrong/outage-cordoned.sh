@@ -28,3 +28,4 @@ ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
 kubectl -n ledger patch deployment exporter --type merge -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null},"template":{"spec":{"nodeSelector":{"disk":"none"}}}}}'
+until [ -z "$(kubectl -n ledger get deployment exporter -o jsonpath="{.status.readyReplicas}")" ]; do sleep 0.2; done

@@ -28,3 +28,4 @@ ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
 kubectl -n checkout scale deployment session-cache --replicas=0
+until [ -z "$(kubectl -n checkout get deployment session-cache -o jsonpath="{.status.readyReplicas}")" ]; do sleep 0.2; done

@@ -28,3 +28,6 @@ ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
 kubectl patch validatingadmissionpolicybinding workload-privilege-teams --type merge -p '{"spec":{"validationActions":["Audit"]}}'
+until kubectl -n ledger create deployment probe --image=registry.example.com/x -o json --dry-run=client |
+  sed 's/"resources": {}/"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}, "securityContext": {"privileged": true}/' |
+  kubectl create --dry-run=server -f - >/dev/null 2>&1; do sleep 0.2; done
