@@ -29,6 +29,7 @@ from devops_bench.agents.preamble import SKILL_FOLDER, system_prompt
 from devops_bench.agents.skills import Skill, find_skills, install
 from devops_bench.agents.tools import Toolbox
 from devops_bench.errors import ConfigError
+from devops_bench.models.prices import cost_usd
 
 # A reply comes in one piece, so a long thought is silence; beyond this it is a hang of the API.
 TURN_TIMEOUT = 300.0
@@ -152,6 +153,7 @@ class _Loop:
     used: list[str] = field(default_factory=list)
     turns: int = 0
     output: str = ""
+    cost: float | None = None
 
     async def run(self, conversation: Conversation) -> AgentRun:
         """Talk until an end."""
@@ -176,6 +178,7 @@ class _Loop:
             served_models=tuple(self.served),
             model_turns=self.turns,
             tool_wait_sec=tools.waited,
+            cost_usd=self.cost,
             skills_used=tuple(self.used),
             version=__version__,
             raw_end=raw,
@@ -226,6 +229,7 @@ class _Loop:
         self.turns += 1
         if reply.usage is not None:
             self.usage = reply.usage if self.usage is None else self.usage.plus(reply.usage)
+            self._charge(reply.usage)
         if reply.model and reply.model not in self.served:
             self.served.append(reply.model)
         step = Step(
@@ -242,6 +246,22 @@ class _Loop:
         self.task.emit("model_request", {"turn": self.turns, "seconds": seconds, "tokens": tokens})
         if reply.text:
             self.task.emit("text", {"text": reply.text})
+
+    def _charge(self, usage: Usage) -> None:
+        """Request by request: long prompts have another price. One unknown price makes the sum unknown."""
+        assert self.task.endpoint is not None
+        price = cost_usd(
+            self.task.endpoint.model,
+            self.task.endpoint.provider,
+            input=usage.input,
+            output=usage.output,
+            cached=usage.cached,
+            cache_write=usage.cache_write,
+        )
+        if price is None:
+            self.cost = None
+        elif self.turns == 1 or self.cost is not None:
+            self.cost = (self.cost or 0.0) + price
 
     def _add_call(self, call: ToolCall) -> None:
         last = self.steps[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,13 @@ from devops_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx2
+    from google.genai import Client
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
+    from pydantic_ai.providers import Provider
     from pydantic_ai.usage import RequestUsage
 
-PROVIDERS = ("google", "openai", "openai-responses", "anthropic", "openai-compatible", "scripted")
+PROVIDERS = ("google", "vertex", "openai", "openai-responses", "anthropic", "openai-compatible", "scripted")
 ERROR_LENGTH = 600
 
 
@@ -140,7 +143,7 @@ def connect(endpoint: ModelEndpoint) -> tuple[Model[Any], httpx2.AsyncClient]:
     """A pydantic-ai model for the endpoint, and the HTTP client to close in the end."""
     if endpoint.provider not in PROVIDERS:
         raise ConfigError(f"provider {endpoint.provider!r} is not known", fix=f"use one of {', '.join(PROVIDERS)}")
-    if not endpoint.key and not endpoint.base_url:
+    if not endpoint.key and not endpoint.base_url and endpoint.provider != "vertex":
         raise ConfigError(f"no API key for provider {endpoint.provider}", fix="set AGENT_API_KEY or the provider's key")
     try:
         import httpx2
@@ -148,7 +151,6 @@ def connect(endpoint: ModelEndpoint) -> tuple[Model[Any], httpx2.AsyncClient]:
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
-        from pydantic_ai.providers.google import GoogleProvider
         from pydantic_ai.providers.openai import OpenAIProvider
     except ImportError as error:
         raise ConfigError(
@@ -158,20 +160,38 @@ def connect(endpoint: ModelEndpoint) -> tuple[Model[Any], httpx2.AsyncClient]:
     http = httpx2.AsyncClient(
         timeout=httpx2.Timeout(600, connect=15), trust_env=not _on_this_host(endpoint.base_url), follow_redirects=True
     )
-    key, url = endpoint.key or "none", endpoint.base_url
-    model: Model[Any]
-    if endpoint.provider == "google":
-        from google.genai.types import HttpRetryOptions
+    key, url, name = endpoint.key or "none", endpoint.base_url, endpoint.model
+    if endpoint.provider in {"google", "vertex"}:
+        return GoogleModel(name, provider=_google(endpoint, http)), http
+    if endpoint.provider == "anthropic":
+        anthropic = AnthropicProvider(api_key=key, base_url=url, http_client=http)
+        return AnthropicModel(name, provider=anthropic), http
+    openai = OpenAIProvider(api_key=key, base_url=url, http_client=http)
+    if endpoint.provider == "openai-responses":
+        return OpenAIResponsesModel(name, provider=openai), http
+    return OpenAIChatModel(name, provider=openai), http
 
-        google = GoogleProvider(api_key=key, base_url=url, http_client=http, retry_options=HttpRetryOptions(attempts=1))
-        model = GoogleModel(endpoint.model, provider=google)
-    elif endpoint.provider == "anthropic":
-        model = AnthropicModel(endpoint.model, provider=AnthropicProvider(api_key=key, base_url=url, http_client=http))
-    else:
-        openai = OpenAIProvider(api_key=key, base_url=url, http_client=http)
-        kind = OpenAIResponsesModel if endpoint.provider == "openai-responses" else OpenAIChatModel
-        model = kind(endpoint.model, provider=openai)
-    return model, http
+
+def _google(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Provider[Client]:
+    """The Gemini API by key, or Vertex by the host's ambient credentials (project and location by the environment)."""
+    from google.auth.exceptions import GoogleAuthError
+    from google.genai.types import HttpRetryOptions
+    from pydantic_ai.providers.google import GoogleProvider
+    from pydantic_ai.providers.google_cloud import GoogleCloudProvider
+
+    once, url = HttpRetryOptions(attempts=1), endpoint.base_url
+    if endpoint.provider == "google":
+        return GoogleProvider(api_key=endpoint.key or "none", base_url=url, http_client=http, retry_options=once)
+    project = os.environ.get("GOOGLE_CLOUD_PROJECT") or os.environ.get("GCP_PROJECT_ID")
+    location = os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
+    try:
+        return GoogleCloudProvider(
+            project=project, location=location, base_url=url, http_client=http, retry_options=once
+        )
+    except (GoogleAuthError, ValueError) as error:
+        raise ConfigError(
+            f"no ambient Google Cloud credentials: {error}", fix="run `gcloud auth application-default login`"
+        ) from None
 
 
 def failure(error: Exception) -> RequestFailed:
