@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import AgentConfig
@@ -55,9 +56,9 @@ def canonical_agent(name: str, place: Place = NOWHERE) -> str:
     """
     key = _KEY_OF.get(name)
     if key is None:
-        raise ConfigError(
-            f"unknown agent {name!r}", where=place.where, line=place.line, fix=did_you_mean(name, PRESETS)
-        )
+        # Every spelling may be meant; only the short ones are listed when none is near.
+        known = _KEY_OF if get_close_matches(name, _KEY_OF, n=1) else PRESETS
+        raise ConfigError(f"unknown agent {name!r}", where=place.where, line=place.line, fix=did_you_mean(name, known))
     return key
 
 
