@@ -174,26 +174,42 @@ def test_a_sweep_leaves_planes_of_living_owners_alone(kube: Path, root: Path) ->
 
 
 def test_a_handed_over_plane_survives_the_first_owner_and_dies_with_the_second(kube: Path, root: Path) -> None:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    booter = owner_process(kube, root, theirs)
-    theirs.close()
-    with ours:
-        message, fds, _flags, _address = socket.recv_fds(ours, 4096, 1)
-    plane = adopt(Path(message.decode()), fds[0])
-    plane.lease_to(leases.myself(), "c0000001-eval")
+    first_end, second_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with first_end, second_end:
+        booter = owner_process(kube, root, first_end)
+        user = subprocess.Popen(
+            [sys.executable, "-c", RECEIVER, str(second_end.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[second_end.fileno()],
+        )
+    pidfd, folder = booter.wait_for_plane()
+    assert user.stdout and user.stdout.readline() == b"leased\n"
     booter.kill()
-    try:
-        assert answers(plane) == b"ok"
-        assert sweep(root) == []
-    finally:
-        pid_fd = os.dup(plane.pidfd)
-        os.close(plane.write_fd)  # what the kernel does when this process dies
-        plane.write_fd = None
-    assert wait_ended(pid_fd, PATIENCE)
-    os.close(pid_fd)
-    assert [swept.name for swept in sweep(root, alive_owner=lambda owner: False)] == ["c0000001-eval"]
-    plane.end()
-    assert nothing_left(plane.folder)
+    lease = leases.read(folder)
+    assert lease and lease.ready and lease.owner.pid == user.pid
+    assert answers(lease.ready.admin) == b"ok"
+    assert sweep(root) == []
+    user.kill()
+    user.communicate()
+    assert wait_ended(pidfd, PATIENCE)
+    os.close(pidfd)
+    assert [swept.name for swept in sweep(root)] == ["c0000001-eval"]
+    assert nothing_left(folder)
+
+
+RECEIVER = """
+import socket, sys
+from pathlib import Path
+from devops_bench.clusters import leases
+from devops_bench.clusters.plane import adopt
+channel = socket.socket(fileno=int(sys.argv[1]))
+message, fds, _flags, _address = socket.recv_fds(channel, 4096, 1)
+plane = adopt(Path(message.decode()), fds[0])
+plane.lease_to(leases.myself(), "c0000001-eval")
+print("leased", flush=True)
+sys.stdin.read()
+"""
 
 
 def test_adopting_a_plane_that_has_ended_is_transient(kube: Path, root: Path) -> None:

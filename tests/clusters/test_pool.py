@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -216,6 +217,40 @@ def test_closing_fails_who_still_waits(root: Path, stand_in: Callable[[str], Pat
             await pool.acquire(PLAIN)
 
     assert run(binary, root, body) == []
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak), pytest.param(3, marks=pytest.mark.soak)])
+def test_callers_that_come_go_and_die_at_random_leave_nothing(
+    root: Path, stand_in: Callable[[str], Path], seed: int
+) -> None:
+    """Planes that fail to boot or die at any moment, callers that give up: nothing hangs, nothing stays."""
+    binary = stand_in("import random\nif random.random() < 0.2:\n    sys.exit('bad luck')\nready()\nsys.stdin.read()")
+    dice = random.Random(seed)
+    pids: set[int] = set()
+
+    async def caller(pool: Pool, number: int) -> None:
+        needs = PLAIN if number % 2 else TWO_NODES
+        try:
+            async with asyncio.timeout(dice.choice([0.01, 0.2, PATIENCE])):
+                plane = await pool.acquire(needs)
+        except (TransientError, TimeoutError):
+            return
+        assert plane.pid not in pids
+        pids.add(plane.pid)
+        if dice.random() < 0.3 and plane.pidfd >= 0:
+            signal.pidfd_send_signal(plane.pidfd, signal.SIGKILL)
+            await asyncio.sleep(dice.random() / 50)
+        pool.discard(plane)
+
+    async def body(pool: Pool) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(30):
+                pool.expect([PLAIN, TWO_NODES, PLAIN][: dice.randrange(4)])
+                group.create_task(caller(pool, number))
+                await asyncio.sleep(dice.random() / 20)
+        pool.expect([PLAIN])
+
+    assert run(binary, root, body, BENCH_POOL_SIZE=3) == []
 
 
 def test_a_plane_that_ended_while_lent_is_removed_when_it_comes_back(

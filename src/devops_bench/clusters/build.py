@@ -133,8 +133,9 @@ class Compile:
     def run(self) -> None:
         """Leave the binary in `work`; raises ConfigError."""
         self.log.write_bytes(b"")
+        self._tell("modules", force=True)
         listing = self.work / "packages"
-        self._go("download", "list", "-deps", "-f", '{{.ImportPath}} {{join .Imports " "}}', ".", stdout=listing)
+        self._go("modules", "list", "-deps", "-f", '{{.ImportPath}} {{join .Imports " "}}', ".", stdout=listing)
         rows = (line.split() for line in listing.read_text().splitlines())
         self.graph = {row[0]: row[1:] for row in rows if row}
         self._tell("compile", force=True)
