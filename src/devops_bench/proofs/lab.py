@@ -43,6 +43,9 @@ from devops_bench.verification import (
 SCRIPT = "task.sh"
 OUTPUT_CAP = 64 << 10
 LOOKS = 3  # how often the same state is judged
+# Seconds that a case with a script waits for entries that fail. What can pass has passed by then, and nothing comes of
+# waiting out a controller's growing backoff. The idle case waits the whole time: a task that heals by itself is none.
+WINDOW = 25.0
 
 
 @dataclass(slots=True)
@@ -177,7 +180,9 @@ def _scripted(here: Bench, case: Case) -> Outcome:
     if done.timed_out:
         return replace(outcome, trouble=f"the script did not end within {value('script_timeout'):g} s")
     with here.timed("judge"):
-        found = _judgement("after it", verify(entries, here.task.parse_failures, here.context, tracks))
+        limits = here.context.limits
+        context = replace(here.context, limits=replace(limits, converge=min(limits.converge, WINDOW)))
+        found = _judgement("after it", verify(entries, here.task.parse_failures, context, tracks))
         looks: list[Judgement] = []
         moved: list[str] = []
         if case.kind is Kind.SOLUTION:

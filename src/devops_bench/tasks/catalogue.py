@@ -14,7 +14,6 @@ from devops_bench.tasks.suggest import did_you_mean
 
 ALL = "ALL"
 TASK_FILE = "task.yaml"
-_HIDDEN_PARTS = {"workspace", "setup", "solution", "wrong", "stages", "node_modules"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def _below(folder: Path) -> Iterable[Path]:
             dirs.clear()
             yield _normal(Path(current) / TASK_FILE)
             continue
-        dirs[:] = sorted(name for name in dirs if not name.startswith(".") and name not in _HIDDEN_PARTS)
+        dirs[:] = sorted(name for name in dirs if not name.startswith("."))
 
 
 def _normal(path: Path) -> Path:

@@ -11,3 +11,4 @@ kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=20s 
 kubectl -n shop scale deployment sessions --replicas=3
 kubectl -n shop scale deployment coupons --replicas=1
 kubectl -n shop patch deployment sessions --type merge -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null},"template":{"spec":{"nodeSelector":{"pool":"none"}}}}}'
+until [ -z "$(kubectl -n shop get deployment sessions -o jsonpath="{.status.readyReplicas}")" ]; do sleep 0.2; done

@@ -2,4 +2,4 @@
 # Delete the old pods to make room for the new ones.
 # breaks: ..., payouts-released, refunds-hardened, no-gap
 set -euo pipefail
-kubectl -n payments delete pods --all --wait=false
+kubectl -n payments delete pods --all
