@@ -6,11 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
-	"k8s.io/kubernetes/pkg/controller/podgc"
 )
-
-// finishedPods is how many finished pods a cluster keeps before the oldest are deleted.
-const finishedPods = 12500
 
 // addCleanup adds what deletes dependents, the content of namespaces and pods without a node.
 func (s *controllerSet) addCleanup(ctx context.Context, _ string) error {
@@ -26,6 +22,6 @@ func (s *controllerSet) addCleanup(ctx context.Context, _ string) error {
 
 	s.addWorkers(namespace.NewNamespaceController(ctx, s.client, s.metadata, s.client.Discovery().ServerPreferredNamespacedResources,
 		core.Namespaces(), resyncPeriod, corev1.FinalizerKubernetes).Run)
-	s.add(podgc.NewPodGC(ctx, s.client, core.Pods(), core.Nodes(), finishedPods).Run)
+	s.add(s.newPodGC().run)
 	return nil
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"time"
 
-	csitrans "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/volume/ephemeral"
-	"k8s.io/kubernetes/pkg/controller/volume/expand"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
 	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
-	"k8s.io/kubernetes/pkg/volume/csimigration"
 )
 
 // addStorage adds what binds, expands and protects volumes. There are no volume drivers: a driver would act on this host,
@@ -33,14 +30,6 @@ func (s *controllerSet) addStorage(ctx context.Context, _ string) error {
 		return making("persistentvolume-binder", err)
 	}
 	s.add(binder.Run)
-
-	translator := csitrans.New()
-	expander, err := expand.NewExpandController(
-		ctx, s.client, core.PersistentVolumeClaims(), nil, translator, csimigration.NewPluginManager(translator))
-	if err != nil {
-		return making("persistentvolume-expander", err)
-	}
-	s.add(expander.Run)
 
 	claims, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(), s.client)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,19 +19,21 @@ import (
 // these waits adds half of it to each start.
 const pollInterval = 10 * time.Millisecond
 
-// awaitReadyz returns when the API server says on /readyz that it is ready.
-func awaitReadyz(ctx context.Context, config *rest.Config) error {
+// awaitReadyz returns when the API server says on /readyz that it is ready. It calls serving once, at the first answer.
+func awaitReadyz(ctx context.Context, config *rest.Config, serving func()) error {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return err
 	}
 	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	last := "no answer"
+	var first sync.Once
 	for {
 		response, err := client.Get(config.Host + "/readyz")
 		if err != nil {
 			last = err.Error()
 		} else {
+			first.Do(serving)
 			body, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {

@@ -147,11 +147,19 @@ func parseStage(document []byte) (*internalversion.Stage, error) {
 		if match.JQ == nil {
 			continue
 		}
+		if len(match.JQ.Values) > 0 {
+			match.JQ.Key = numbersAsText(match.JQ.Key)
+		}
 		if _, err := expression.NewRequirement(match.JQ.Key, match.JQ.Operator, match.JQ.Values); err != nil {
 			return nil, fmt.Errorf("stage %s: selector %q: %w", stage.Name, match.JQ.Key, err)
 		}
 	}
 	return stage, nil
+}
+
+// numbersAsText makes a query compare numbers, which kwok would never find equal to the values of a selector.
+func numbersAsText(query string) string {
+	return "( " + query + ` ) | if type == "number" then tostring else . end`
 }
 
 // adoptTaskStage makes a task's stage win over the built-in ones. A stage of pods that says nothing about deletion leaves

@@ -135,6 +135,20 @@ func claimDir(dir string) error {
 	return os.Chdir(dir)
 }
 
+// startNodes registers the nodes and starts what plays their kubelets.
+func startNodes(
+	ctx context.Context, ids *identities, client kubernetes.Interface, nodes []*corev1.Node, stages stageMap, log io.Writer,
+) error {
+	if err := createNodes(ctx, client, nodes); err != nil {
+		return err
+	}
+	go renewLeases(ctx, client)
+	if err := startKubelets(ctx, ids, stages, log); err != nil {
+		return fmt.Errorf("kubelets: %w", err)
+	}
+	return nil
+}
+
 // boot starts everything and returns when the cluster is usable. What fails later ends the process through end.
 func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending) (*readyLine, error) {
 	ctx := context.Background()
@@ -177,24 +191,23 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	run("kube-apiserver", func() error { return runAPIServer(ctx, ids, options.dir, listener, backend) })
-	admin := ids.restConfig(userAdmin, "kube")
-	if err := awaitReadyz(starting, admin); err != nil {
-		return nil, err
-	}
-
-	run("kube-controller-manager", func() error { return runControllers(ctx, ids, options.dir) })
-	run("kube-scheduler", func() error { return runScheduler(ctx, ids) })
 	client, err := kubernetes.NewForConfig(ids.protobufConfig(userKubelet, kubeletAgent))
 	if err != nil {
 		return nil, err
 	}
-	if err := createNodes(starting, client, nodes); err != nil {
+	registered := make(chan error, 1)
+	// The components need no more than a server that answers, and there are idle cycles until it is ready.
+	serving := func() {
+		run("kube-controller-manager", func() error { return runControllers(ctx, ids, options.dir) })
+		run("kube-scheduler", func() error { return runScheduler(ctx, ids) })
+		go func() { registered <- startNodes(ctx, ids, client, nodes, stages, log) }()
+	}
+	if err := awaitReadyz(starting, ids.restConfig(userAdmin, "kube"), serving); err != nil {
 		return nil, err
 	}
-	if err := startKubelets(ctx, ids, stages, log); err != nil {
-		return nil, fmt.Errorf("kubelets: %w", err)
+	if err := <-registered; err != nil {
+		return nil, err
 	}
-	go renewLeases(ctx, client)
 	if err := awaitUsable(starting, client, len(nodes)); err != nil {
 		return nil, err
 	}
