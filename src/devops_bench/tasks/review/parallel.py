@@ -22,7 +22,7 @@ _OWN_PATHS = ("file:", "repo_path:")  # of checks: inside the agent's private fo
 
 
 def host_path(subject: Subject) -> Iterator[Hit]:
-    """Paths of the host in the task and in setup scripts (which run on the host); scripts of agents have a /tmp of their own."""
+    """Paths of the host, in the task and in setup scripts (those run on the host; agents have a /tmp of their own)."""
     sources = [(subject.found.file, subject.text.splitlines())]
     sources += [(path, lines) for path, lines in subject.files("setup") if path.suffix == ".sh"]
     for path, lines in sources:
