@@ -116,6 +116,27 @@ def test_a_hidden_folder_below_a_shown_one_is_blank(mode: SandboxMode, make_box:
     assert box.run(["touch", "/opt/cli/lib/harness/x"], timeout=30).exit != 0
 
 
+def test_the_harness_is_blank_even_where_it_is_installed_below_a_shown_folder(
+    mode: SandboxMode, make_box: MakeBox
+) -> None:
+    package = Path(devops_bench.__file__).parent
+    box = make_box(mode, binds=(Bind(package.parent, "/opt/site-packages"),))
+    assert bash(box, "ls -A /opt/site-packages/devops_bench; echo end") == "end\n"
+
+
+def test_two_sandboxes_over_the_same_folders_do_not_disturb_each_other(mode: SandboxMode, make_box: MakeBox) -> None:
+    first, second = make_box(mode), make_box(mode)
+    with first.shell() as shell:
+        bash(second, "echo seen >/workspace/file")
+        second.close()
+        assert shell.run(["cat", "/workspace/file"], timeout=30).text() == "seen\n"
+
+
+def test_nothing_inside_says_what_it_is_part_of(box: Sandbox) -> None:
+    shown = bash(box, "env; cat /proc/*/environ /proc/*/cmdline /proc/*/cgroup /etc/hosts /etc/passwd | tr '\\0' '\\n'")
+    assert "bench" not in shown.lower()
+
+
 def test_showing_a_hidden_folder_itself_is_refused(mode: SandboxMode, make_box: MakeBox, tmp_path: Path) -> None:
     box = make_box(mode, binds=(Bind(tmp_path, "/opt/cli"),), hidden=(tmp_path,))
     with pytest.raises(HarnessError, match="must be hidden"):

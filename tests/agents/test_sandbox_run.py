@@ -83,7 +83,7 @@ def test_the_time_limit_ends_it_even_when_it_refuses(any_box: Sandbox, text: str
     assert done.timed_out
     assert done.exit == 124
     assert time.monotonic() - began < DEADLINE
-    assert tagged("DEVOPS_BENCH_SANDBOX", any_box.tag) == []
+    assert tagged("SANDBOX_ID", any_box.tag) == []
 
 
 def test_term_lets_a_command_say_goodbye(any_box: Sandbox) -> None:
@@ -124,7 +124,7 @@ def test_a_file_cannot_grow_without_end(mode: SandboxMode, make_box: MakeBox) ->
 
 def test_no_cgroup_stays_behind(box: Sandbox) -> None:
     box.run(["true"], timeout=DEADLINE)
-    assert list(Path("/sys/fs/cgroup").glob(f"**/devops-bench-{os.getpid()}-*")) == []
+    assert list(Path("/sys/fs/cgroup").glob(f"**/agent-sandbox-{os.getpid()}-*")) == []
 
 
 PARENT = """
@@ -149,7 +149,7 @@ def test_everything_inside_dies_when_the_harness_is_killed(mode: SandboxMode, tm
     with parent.stdout as lines:
         tag = lines.readline().strip()
         assert lines.readline() == "up\n"
-        assert tagged("DEVOPS_BENCH_SANDBOX", tag)
+        assert tagged("SANDBOX_ID", tag)
         before: list[psutil.Process] = []
 
         def sleeping() -> bool:
@@ -160,7 +160,7 @@ def test_everything_inside_dies_when_the_harness_is_killed(mode: SandboxMode, tm
         parent.send_signal(signal.SIGKILL)
         parent.wait(DEADLINE)
     until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in before))
-    until(lambda: tagged("DEVOPS_BENCH_SANDBOX", tag) == [])
+    until(lambda: tagged("SANDBOX_ID", tag) == [])
 
 
 def test_a_sandbox_started_by_a_worker_thread_outlives_the_thread(box: Sandbox) -> None:

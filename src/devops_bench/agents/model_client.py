@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,10 +21,8 @@ from devops_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx2
-    from google.genai import Client
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
-    from pydantic_ai.providers import Provider
     from pydantic_ai.usage import RequestUsage
 
 PROVIDERS = ("google", "vertex", "openai", "openai-responses", "anthropic", "openai-compatible", "scripted")
@@ -145,53 +144,75 @@ def connect(endpoint: ModelEndpoint) -> tuple[Model[Any], httpx2.AsyncClient]:
         raise ConfigError(f"provider {endpoint.provider!r} is not known", fix=f"use one of {', '.join(PROVIDERS)}")
     if not endpoint.key and not endpoint.base_url and endpoint.provider != "vertex":
         raise ConfigError(f"no API key for provider {endpoint.provider}", fix="set AGENT_API_KEY or the provider's key")
-    try:
-        import httpx2
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.models.google import GoogleModel
-        from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-        from pydantic_ai.providers.openai import OpenAIProvider
-    except ImportError as error:
-        raise ConfigError(
-            f"agent api needs the extra `agents` ({error.name} is missing)", fix="pip install 'devops-bench[agents]'"
-        ) from None
+    preload(endpoint.provider)
+    import httpx2
+
     # A proxy of the environment is for the internet; a model on this host is never behind it.
     http = httpx2.AsyncClient(
         timeout=httpx2.Timeout(600, connect=15), trust_env=not _on_this_host(endpoint.base_url), follow_redirects=True
     )
-    key, url, name = endpoint.key or "none", endpoint.base_url, endpoint.model
-    if endpoint.provider in {"google", "vertex"}:
-        return GoogleModel(name, provider=_google(endpoint, http)), http
-    if endpoint.provider == "anthropic":
-        anthropic = AnthropicProvider(api_key=key, base_url=url, http_client=http)
-        return AnthropicModel(name, provider=anthropic), http
-    openai = OpenAIProvider(api_key=key, base_url=url, http_client=http)
+    make = {"google": _google, "vertex": _google, "anthropic": _anthropic}.get(endpoint.provider, _openai)
+    return make(endpoint, http), http
+
+
+def preload(provider: str) -> None:
+    """Import what a provider needs and no more: 2 to 4 CPU-seconds that a fork server pays once for all its combos.
+
+    Raises ConfigError when the extra is not installed.
+    """
+    family = {"vertex": "google"}.get(provider, provider if provider in {"google", "anthropic"} else "openai")
+    try:
+        import_module("pydantic_ai.direct")
+        import_module(f"pydantic_ai.models.{family}")
+        import_module(f"pydantic_ai.providers.{family}")
+    except ImportError as error:
+        raise ConfigError(
+            f"agent api needs the extra `agents` ({error.name} is missing)", fix="pip install 'devops-bench[agents]'"
+        ) from None
+
+
+def _openai(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    provider = OpenAIProvider(api_key=endpoint.key or "none", base_url=endpoint.base_url, http_client=http)
     if endpoint.provider == "openai-responses":
-        return OpenAIResponsesModel(name, provider=openai), http
-    return OpenAIChatModel(name, provider=openai), http
+        return OpenAIResponsesModel(endpoint.model, provider=provider)
+    return OpenAIChatModel(endpoint.model, provider=provider)
 
 
-def _google(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Provider[Client]:
+def _anthropic(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    provider = AnthropicProvider(api_key=endpoint.key or "none", base_url=endpoint.base_url, http_client=http)
+    return AnthropicModel(endpoint.model, provider=provider)
+
+
+def _google(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
     """The Gemini API by key, or Vertex by the host's ambient credentials (project and location by the environment)."""
     from google.auth.exceptions import GoogleAuthError
     from google.genai.types import HttpRetryOptions
+    from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
     from pydantic_ai.providers.google_cloud import GoogleCloudProvider
 
     once, url = HttpRetryOptions(attempts=1), endpoint.base_url
     if endpoint.provider == "google":
-        return GoogleProvider(api_key=endpoint.key or "none", base_url=url, http_client=http, retry_options=once)
+        key = endpoint.key or "none"
+        gemini = GoogleProvider(api_key=key, base_url=url, http_client=http, retry_options=once)
+        return GoogleModel(endpoint.model, provider=gemini)
     project = os.environ.get("GOOGLE_CLOUD_PROJECT") or os.environ.get("GCP_PROJECT_ID")
     location = os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
     try:
-        return GoogleCloudProvider(
+        vertex = GoogleCloudProvider(
             project=project, location=location, base_url=url, http_client=http, retry_options=once
         )
     except (GoogleAuthError, ValueError) as error:
         raise ConfigError(
             f"no ambient Google Cloud credentials: {error}", fix="run `gcloud auth application-default login`"
         ) from None
+    return GoogleModel(endpoint.model, provider=vertex)
 
 
 def failure(error: Exception) -> RequestFailed:

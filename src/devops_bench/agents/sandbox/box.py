@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import devops_bench
 from devops_bench import settings
 from devops_bench.agents.sandbox import layout
 from devops_bench.agents.sandbox.launch import TAG, Completed, Tree, communicate
@@ -18,7 +19,7 @@ from devops_bench.agents.sandbox.layout import SandboxSpec
 from devops_bench.agents.sandbox.mode import SandboxMode
 from devops_bench.agents.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
 from devops_bench.errors import ConfigError
-from devops_bench.paths import atomic_write, private_dir
+from devops_bench.paths import atomic_write, private_dir, runs_root, state_root
 from devops_bench.process import tagged
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class Sandbox:
         self.tag = secrets.token_hex(8)
         self.notes: list[str] = [mode.warning] if mode.warning else []
         self.cage = "none"
-        self._control = spec.home.with_name(f"{spec.home.name}.control")
+        # One of its own: a second sandbox over the same folders (a check's, say) must not disturb the first.
+        self._control = spec.home.with_name(f"{spec.home.name}.{self.tag}")
+        spec = replace(spec, hidden=(*spec.hidden, Path(devops_bench.__file__).parent, runs_root(), state_root()))
         if spec.kubeconfig is not None:
             server = _server(spec.kubeconfig)
             if server is not None and server not in spec.reach:
@@ -190,7 +193,6 @@ class Sandbox:
         self.close()
 
     def _prepare(self) -> None:
-        shutil.rmtree(self._control, ignore_errors=True)
         for folder in (self.spec.home, self.spec.workspace):
             private_dir(folder)
         for name in ("etc", "run", "bin", "tmp"):

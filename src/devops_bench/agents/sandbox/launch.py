@@ -25,7 +25,8 @@ from devops_bench.agents.sandbox.limits import Cage, Figures, SandboxLimits, app
 from devops_bench.errors import HarnessError
 from devops_bench.process import tagged
 
-TAG = "DEVOPS_BENCH_SANDBOX"
+# Neutral, like every name that can be seen from inside.
+TAG = "SANDBOX_ID"
 GATE = 'printf . >&"$1"; IFS= read -r -u "$2" _ || exit 97; eval "exec $1>&- $2<&-"; shift 2; exec "$@"'
 WATCHDOG = 'IFS= read -r -u "$1" _; kill -KILL -- "-$2" 2>/dev/null'
 START_DEADLINE = 30.0

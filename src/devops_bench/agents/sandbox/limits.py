@@ -10,12 +10,13 @@ import os
 import resource
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
 from devops_bench.process import identity
 
-PREFIX = "devops-bench-"
+PREFIX = "agent-sandbox-"  # seen from inside, so it says nothing
 V1_CONTROLLERS = ("pids", "memory", "cpuacct")
 _numbers = count()
 
@@ -55,12 +56,11 @@ class Cage:
     def create(cls, limits: SandboxLimits) -> Cage:
         """Make the folders and set the limits; never fails, `version` says what was possible."""
         name = f"{PREFIX}{os.getpid()}-{_ticks(os.getpid())}-{next(_numbers)}"
-        for version, parents in _parents():
+        for version, parents in _places(os.getpid()):
             folders: dict[str, Path] = {}
             for controller, parent in parents.items():
                 folder = parent / name
                 try:
-                    _sweep(parent)
                     folder.mkdir(mode=0o700)
                     folders[controller] = folder
                 except OSError:
@@ -160,8 +160,9 @@ def apply_rlimits(pid: int, limits: SandboxLimits, *, count_processes: bool) -> 
         resource.prlimit(pid, kind, (bound, bound))
 
 
-def _parents() -> list[tuple[str, dict[str, Path]]]:
-    """Where new cgroups may be made, best first, from /proc/self."""
+@lru_cache(maxsize=2)
+def _places(pid: int) -> list[tuple[str, dict[str, Path]]]:
+    """Where process `pid`, which is us, may make cgroups, best first; swept once of what dead processes left."""
     own: dict[str, str] = {}
     for line in _read(Path("/proc/self/cgroup")).splitlines():
         _number, controllers, path = line.split(":", 2)
@@ -177,6 +178,8 @@ def _parents() -> list[tuple[str, dict[str, Path]]]:
     folders = {name: point / own.get(name, "/").lstrip("/") for name, point in mounts.items()}
     v2 = {"all": folders["all"]} if "all" in folders else {}
     v1 = {name: folder for name, folder in folders.items() if name != "all"}
+    for folder in folders.values():
+        _sweep(folder)
     return [(version, parents) for version, parents in (("cgroup2", v2), ("cgroup1", v1)) if parents]
 
 
