@@ -42,6 +42,7 @@ class _Board:
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.condition = threading.Condition()
+        self.news = threading.Event()  # something changed, or everything is done
         self.generation = 0
         self.snapshot: Snapshot | None = None
         self.closed = False
@@ -66,6 +67,10 @@ class _Board:
     def up_to_date(self) -> bool:
         """Every entry that still waits has judged the newest generation."""
         return all(seen == self.generation for name, seen in self.judged.items() if name not in self.done)
+
+    def wait_done(self, seconds: float) -> None:
+        with self.condition:
+            self.condition.wait_for(self.all_done, timeout=max(0.0, seconds))
 
     def wait_up_to_date(self, seconds: float) -> None:
         with self.condition:
@@ -119,6 +124,8 @@ def _await(entry: Entry, context: VerifyContext, board: _Board, deadline: Deadli
             break
     with board.condition:
         board.done.add(entry.name)
+        if board.all_done():
+            board.news.set()
         board.condition.notify_all()
 
 
@@ -140,23 +147,22 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
     if board.all_done() or kube is None:
         return
     concerned = set(kinds_read(entries, context.namespace))
-    changed = threading.Event()
     rest = RestWatcher(kube)
-    with Changes(kube, sorted(concerned), deadline, changed) as changes:
+    with Changes(kube, sorted(concerned), deadline, board.news) as changes:
         changes.ready(deadline.within(5.0))
         rest.look(deadline.within(context.limits.call))
         bumped = time.monotonic()
         bump()
         window: float | None = None
         while not (board.all_done() or deadline.passed or context.cancelled.is_set()):
-            woken = _wait(board, changed, min(LOOK_EVERY, deadline.remaining()))
+            woken = board.news.wait(min(LOOK_EVERY, deadline.remaining()))
+            if board.all_done():
+                return
             moved = rest.look(deadline.within(context.limits.call))
             if woken or moved:
                 window = None
-                pause = bumped + _BETWEEN - time.monotonic()
-                if pause > 0:
-                    context.cancelled.wait(pause)
-                changed.clear()
+                board.wait_done(bumped + _BETWEEN - time.monotonic())
+                board.news.clear()
                 bumped = time.monotonic()
                 bump()
             elif rest.quiet_for >= context.limits.quiescence and board.up_to_date():
@@ -168,11 +174,3 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
                     bump()
                     board.wait_up_to_date(deadline.within(context.limits.call).remaining())
                     return
-
-
-def _wait(board: _Board, changed: threading.Event, seconds: float) -> bool:
-    """True as soon as a watch saw a change; returns early when all entries are done."""
-    end = time.monotonic() + seconds
-    while not changed.is_set() and not board.all_done() and (left := end - time.monotonic()) > 0:
-        changed.wait(min(left, 0.05))
-    return changed.is_set()
