@@ -7,6 +7,7 @@ template. Reading stops at a size, so that one talkative agent does not make a r
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -149,7 +150,7 @@ def _evidence(path: Path) -> Evidence | None:
     """Counts over an audit log; None when there is none. Lines that are no event do not count."""
     try:
         with path.open("rb") as handle:
-            raw = handle.read(AUDIT_BYTES + 1)
+            raw = handle.read(min(os.fstat(handle.fileno()).st_size, AUDIT_BYTES + 1))
     except OSError:
         return None
     kinds: Counter[str] = Counter()
@@ -159,7 +160,7 @@ def _evidence(path: Path) -> Evidence | None:
             verb, code = event.get("verb"), (event.get("responseStatus") or {}).get("code")
         except (ValueError, AttributeError, RecursionError):
             continue
-        if code in {401, 403}:
+        if code == 401 or code == 403:
             kinds["refused"] += 1
         elif isinstance(verb, str):
             kinds["reads" if verb in _READS else "writes"] += 1

@@ -56,4 +56,4 @@ def _fold(facts: Facts, event: dict[str, Any]) -> None:
         facts.finished[str(event["rid"]), int(event.get("attempt") or 1)] = event
         facts.ended = str(event.get("time", ""))
     elif name == "combo_residue":
-        facts.residue += [f"{event.get('rid', '')}: {item}" for item in event.get("residue") or ()]
+        facts.residue += [f"{event['rid']}: {item}" for item in event["residue"]]

@@ -193,7 +193,7 @@ def _combo(run_dir: Path, planned: Planned, facts: journal.Facts, done: bool, pr
         raw_end=_text(told.get("raw_end")) or None,
         catastrophic=tuple(row.get("catastrophicKinds") or ()),
         unresolved=bool(row.get("catastrophicUnresolved")),
-        residue=tuple(_text(line) for line in end.get("residue") or told.get("residue") or ()),
+        residue=_lines(end.get("residue")) or _lines(told.get("residue")),
     )
 
 
@@ -248,6 +248,11 @@ def _check(item: Mapping[str, Any]) -> Check:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _lines(value: Any) -> tuple[str, ...]:
+    """A list of texts, whatever stands there instead."""
+    return tuple(_text(item) for item in value) if isinstance(value, list) else ()
 
 
 def _int(value: Any) -> int | None:
