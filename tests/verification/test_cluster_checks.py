@@ -293,3 +293,15 @@ def test_the_audit_log_of_a_real_plane_holds_the_agents_requests_alone(
         entry("denied", "audit", resources=["namespaces"], verbs=["create"], include_denied=True, min_count=1),
         entry("granted", "audit", resources=["namespaces"], verbs=["create"], max_count=0),
     ) == [PASS, PASS, PASS, PASS, PASS]
+
+
+def test_the_value_in_a_secret_is_compared_but_not_reported(kube: KubeClient, namespace: str) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "stringData": {"password": "hunter2"}}
+    kube.create(secret, namespace)
+    context = VerifyContext(kube=kube, namespace=namespace, limits=PATIENT)
+    look = entry(
+        "s", "resource_property", kind="secret", resource_name="db", path="data.password", op="eq", value="eA=="
+    )
+    found = assert_once([look], context)[0]
+    assert found.status is FAIL
+    assert "aHVudGVyMg" not in str(found.as_report())

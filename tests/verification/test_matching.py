@@ -120,3 +120,12 @@ def test_every_agrees_with_a_plain_loop(limits: list[list[str | None]]) -> None:
     expected = all(cpu in {"100m", "1"} for row in rows for cpu in row)
     found = verdict([deployment(*row) for row in limits], CPU, Op.LTE, "1", Across.EVERY)
     assert (found is PASS) is expected
+
+
+@pytest.mark.parametrize("across", [None, *Across])
+@pytest.mark.parametrize("op", [Op.EQ, Op.NE, Op.EXISTS, Op.ABSENT])
+def test_what_a_secret_holds_never_reaches_a_reason(op: Op, across: Across | None) -> None:
+    found = [Document("shop/db", {"data": {"password": "aHVudGVyMg=="}}, private=True)]
+    verdict = judge(found, Expectation("data.password", op, "x", across), "nothing")
+    assert "aHVudGVyMg" not in verdict.reason
+    assert "shop/db" in verdict.reason or verdict.status is PASS

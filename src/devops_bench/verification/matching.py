@@ -14,10 +14,11 @@ from devops_bench.verification.verdict import Verdict, errored, failed, passed
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Something to look into, and what to call it in a reason."""
+    """Something to look into, and what to call it in a reason. What is found in a `private` one is never shown."""
 
     name: str
     body: Any
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +48,45 @@ def judge(documents: Sequence[Document], want: Expectation, nothing: str) -> Ver
         return passed(nothing) if want.op is Op.ABSENT and want.path is None else failed(nothing)
     try:
         found = _values(documents, want.path)
-        verdicts = [(name, value, holds(want.op, value, want.value)) for name, value in found]
+        verdicts = [(document, value, holds(want.op, value, want.value)) for document, value in found]
     except (BadPath, BadExpectation) as error:
         return errored(str(error))
     except (TooManyMatches, RecursionError) as error:
         return failed(str(error) or "the object is too deep")
     if want.across is None:
         if len(verdicts) > 1:
-            names = ", ".join(name for name, _, _ in verdicts[:3])
+            names = ", ".join(document.name for document, _, _ in verdicts[:3])
             return failed(f"{len(verdicts)} matches ({names} ...) where one is expected; set across_matches")
-        name, value, good = verdicts[0]
-        text = f"{name}: {want.said()}, found {show(value)}" if want.path else f"{name}: {want.said()}"
+        document, value, good = verdicts[0]
+        tail = f", found {_shown(document, value)}" if want.path else ""
+        text = f"{document.name}: {want.said()}{tail}"
         return passed(text) if good else failed(text)
     if want.across is Across.EVERY:
-        bad = [(name, value) for name, value, good in verdicts if not good]
+        bad = [(document, value) for document, value, good in verdicts if not good]
         if bad:
             return failed(f"{len(bad)} of {len(verdicts)} not {want.said()}: {_listed(bad)}")
         return passed(f"all {len(verdicts)} are {want.said()}")
-    hits = [(name, value) for name, value, good in verdicts if good and (value is not MISSING or want.op is Op.ABSENT)]
+    hits = [
+        (document, value)
+        for document, value, good in verdicts
+        if good and (value is not MISSING or want.op is Op.ABSENT)
+    ]
     if hits:
         return failed(f"{len(hits)} of {len(verdicts)} are {want.said()}: {_listed(hits)}")
     return passed(f"none of {len(verdicts)} is {want.said()}")
 
 
-def _values(documents: Sequence[Document], path: str | None) -> list[tuple[str, Any]]:
+def _values(documents: Sequence[Document], path: str | None) -> list[tuple[Document, Any]]:
     if path is None:
-        return [(document.name, document.body) for document in documents]
+        return [(document, document.body) for document in documents]
     compiled = compile_path(path)
-    return [(document.name, value) for document in documents for value in compiled.values(document.body)]
+    return [(document, value) for document in documents for value in compiled.values(document.body)]
 
 
-def _listed(items: Sequence[tuple[str, Any]]) -> str:
-    shown = ", ".join(f"{name} has {show(value)}" for name, value in items[:3])
+def _listed(items: Sequence[tuple[Document, Any]]) -> str:
+    shown = ", ".join(f"{document.name} has {_shown(document, value)}" for document, value in items[:3])
     return shown + (", ..." if len(items) > 3 else "")
+
+
+def _shown(document: Document, value: Any) -> str:
+    return "a value that is not shown" if document.private and value is not MISSING else show(value)

@@ -49,7 +49,7 @@ def select(objects: Sequence[dict[str, Any]], name: str | None, selector: str | 
 
 def documents(objects: Sequence[dict[str, Any]]) -> list[Document]:
     """Objects with their names as `namespace/name`, in an order that does not depend on the server's."""
-    named = [Document(_name(item), item) for item in objects]
+    named = [Document(_name(item), item, private=item.get("kind") == "Secret") for item in objects]
     return sorted(named, key=lambda document: document.name)
 
 
