@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.conftest import task_for
-from tests.agents.wire import PROVIDERS, USAGE, Turn, Wire
 
 from devops_bench.agents.api import ApiAgent
 from devops_bench.agents.base import (
@@ -25,6 +23,8 @@ from devops_bench.agents.base import (
 )
 from devops_bench.agents.sandbox import Sandbox
 from devops_bench.errors import ConfigError
+from tests.agents.conftest import task_for
+from tests.agents.wire import PROVIDERS, USAGE, Turn, Wire
 
 pytestmark = pytest.mark.sandbox
 KEY = "sk-test-CANARY-0123456789"

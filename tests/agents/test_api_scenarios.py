@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.agents.conftest import task_for
 
 from devops_bench.agents.api import ApiAgent
 from devops_bench.agents.base import AgentRun, EndReason, ModelEndpoint
 from devops_bench.agents.sandbox import Sandbox
 from devops_bench.models.server import ScriptedServer
+from tests.agents.conftest import task_for
 
 pytestmark = pytest.mark.sandbox
 ALL = ("google", "openai", "openai-responses", "anthropic", "openai-compatible", "scripted")

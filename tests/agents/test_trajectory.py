@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.agents.atif_schema import AtifTrajectory
 
 from devops_bench.agents.base import AgentRun, CallStatus, EndReason, Step, ToolCall, ToolKind, Usage
 from devops_bench.agents.trajectory import TrajectoryMeta, to_atif, to_contract
+from tests.agents.atif_schema import AtifTrajectory
 
 META = TrajectoryMeta("run_20260101_000000_x", "api", "model-1", "Fix it.", 1_767_225_600.5)
 CALL = ToolCall("bash", {"command": "ls"}, "a\n", CallStatus.OK, ToolKind.BUILTIN, 10.0, 10.25, "c0")
