@@ -101,6 +101,14 @@ def test_an_attempt_without_outcome_or_journal_is_never_a_pass(
     assert (read.verdict, read.state, read.score) == (verdict, state, None)
 
 
+def test_a_run_is_done_when_no_combo_is_unfinished_even_before_it_says_so(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    run.attempt(run.add(A))
+    assert load_run(run.finish(done=False)).done is True
+    run.add(B)
+    assert load_run(run.finish(done=False)).done is False
+
+
 def test_combos_that_never_started_are_unfinished(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     run.add(A)

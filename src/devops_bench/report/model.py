@@ -118,7 +118,8 @@ class Combo:
 @dataclass(frozen=True, slots=True)
 class Run:
     """A whole run. `planned` counts combos of the plan; `complete` is False without a plan (then only started ones are
-    known). `problems` are lines about files that could not be read. Times are ISO-8601 UTC.
+    known), `done` is True once no combo is unfinished. `problems` are lines about files that could not be read. Times
+    are ISO-8601 UTC.
     """
 
     stamp: str

@@ -110,7 +110,7 @@ def _plain(run: Run) -> str:
         out += ["", "not passed:"]
         for combo, why in found:
             out.append(f"  {_name(combo)}")
-            out.append(f"    {texts.plain(why.line, 400)}")
+            out.append(f"    {texts.plain(why.line, 240)}")
             if why.cause and why.cause not in why.line:
                 out.append(f"    cause: {texts.plain(why.cause, 400)}")
             if why.fix:
@@ -178,7 +178,7 @@ def _draw(run: Run, console: Console) -> None:
     for combo, why in failures(run):
         console.print()
         console.print(Text(_name(combo), style=_COLOURS[combo.verdict]))
-        console.print(Text("  " + texts.plain(why.line, 400)))
+        console.print(Text("  " + texts.plain(why.line, 240)))
         if why.cause and why.cause not in why.line:
             console.print(Text("  cause: " + texts.plain(why.cause, 400), style="bright_black"))
         if why.fix:
