@@ -198,6 +198,9 @@ ONE_ENTRY = [
     ("check: {type: git_repo_sync, repo_path: r, path: $.a, op: exists}", 5, "path needs file"),
     ("check: {type: cloud_resource_property, args: [compute, instances, delete, x]}", 5, "may only read"),
     ("check: {type: pod_healthy, selector: a}\nspec: {type: pod_healthy, selector: a}", 6, "mean the same"),
+    ("check:\n  type: file\n  file: x\n  valu: a", 8, "unknown key 'check.valu'; did you mean value?"),
+    ("check: {type: command, command: [], expect: 1}", 5, "unknown key 'check.expect'; did you mean expect_exit?"),
+    ("check: {type: command, command: 'ls'}", 5, "check.command must be a list, not the text 'ls'"),
     ("spec:\n  type: pod_healthy\n  selectr: a", 7, "did you mean selector"),
 ]  # fmt: skip
 

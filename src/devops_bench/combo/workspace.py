@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 from devops_bench.errors import ConfigError, HarnessError, TaskError
-from devops_bench.paths import private_dir
+from devops_bench.paths import DIR_MODE, private_dir
 from devops_bench.tasks.spec import TaskSpec
 
 REPO_SUFFIX = ".repo"
@@ -33,6 +33,7 @@ def prepare_workspace(task: TaskSpec, dest: Path) -> Path:
     if source.is_dir():
         _refuse_links_out(source)
         shutil.copytree(source, dest, symlinks=True, dirs_exist_ok=True)
+        dest.chmod(DIR_MODE)  # copytree gave it the template's
         for folder in _repositories(dest):
             _make_repository(folder, folder.with_name(folder.name.removesuffix(REPO_SUFFIX)))
     return dest

@@ -138,6 +138,8 @@ def _prepare(report: TaskReport, only: Callable[[Case], bool]) -> list[tuple[Tas
         return []
     cases, problems = load_cases(task)
     report.static += problems + static_problems(task)
+    if task.parse_failures:
+        return []  # an entry that cannot be read has no verdict to prove
     return [(task, case) for case in cases if only(case)]
 
 

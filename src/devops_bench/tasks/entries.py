@@ -106,7 +106,12 @@ def _real_location(loc: tuple[int | str, ...], data: Any) -> tuple[Loc, Any]:
     here = data
     owner = data
     last = len(loc) - 1
+    entered = True  # just stepped into `here`: the next part may be the tag of its union
     for position, part in enumerate(loc):
+        if entered and isinstance(here, dict) and part in CHECK_TYPES and here.get("type") == part:
+            entered = False
+            continue
+        entered = True
         inside = (isinstance(here, dict) and part in here) or (
             isinstance(here, list) and isinstance(part, int) and part < len(here)
         )
