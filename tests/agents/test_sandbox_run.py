@@ -195,3 +195,37 @@ def test_a_sandbox_that_cannot_start_says_why(mode: SandboxMode, make_box: MakeB
     box = make_box(mode, binds=(Bind(Path("/no/such/prefix"), "/opt/cli"),))
     with pytest.raises(HarnessError, match=r"does not start.*/no/such/prefix"):
         box.run(["true"], timeout=DEADLINE)
+
+
+RESTARTER = """
+import os, sys
+from pathlib import Path
+from devops_bench.agents.sandbox import Endpoint, Sandbox, SandboxSpec, detect
+env = {"PATH": os.environ["PATH"]} | ({"BENCH_AGENT_SANDBOX": "off"} if sys.argv[2] == "bare" else {})
+root, reach = Path(sys.argv[1]), (Endpoint("127.0.0.1", 9),)
+box = Sandbox(detect(env), SandboxSpec(home=root / "home", workspace=root / "workspace", reach=reach))
+print(box.tag, flush=True)
+while True:
+    with box.shell() as shell:
+        shell.run(["/bin/bash", "-c", "setsid sleep 1000 >/dev/null & sleep 0.02"], timeout=100)
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["sandboxed", "bare"])
+def test_killing_the_harness_at_any_instant_of_a_start_leaves_nothing(
+    mode: SandboxMode, tmp_path: Path, kind: str
+) -> None:
+    import random
+
+    rng = random.Random(kind)
+    for number in range(40):
+        command = [sys.executable, "-c", RESTARTER, str(tmp_path / str(number)), kind]
+        parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        assert parent.stdout is not None
+        with parent.stdout as lines:
+            tag = lines.readline().strip()
+            time.sleep(rng.random() * 0.3)  # where in a start, run or end it strikes is left to chance
+            parent.kill()
+            parent.wait(DEADLINE)
+        until(lambda tag=tag: tagged("SANDBOX_ID", tag) == [])  # type: ignore[misc]

@@ -28,7 +28,16 @@ from devops_bench.process import tagged
 # Neutral, like every name that can be seen from inside.
 TAG = "SANDBOX_ID"
 GATE = 'printf . >&"$1"; IFS= read -r -u "$2" _ || exit 97; eval "exec $1>&- $2<&-"; shift 2; exec "$@"'
-WATCHDOG = 'IFS= read -r -u "$1" _; kill -KILL -- "-$2" 2>/dev/null'
+# When our end of its pipe closes without a word, it ends the group, the cgroup and whoever still carries the tag.
+WATCHDOG = r"""
+IFS= read -r -u "$1" _
+kill -KILL -- "-$2"
+tag=$3; shift 3
+for round in 1 2; do
+  for folder; do while read -r pid; do kill -KILL "$pid"; done <"$folder/cgroup.procs"; done
+  for process in /proc/[0-9]*; do grep -qzxF "$tag" "$process/environ" && kill -KILL "${process#/proc/}"; done
+done
+"""
 START_DEADLINE = 30.0
 
 
@@ -170,11 +179,21 @@ class Tree:
         return self._cage.version
 
     def _watchdog(self) -> None:
-        """A process that outlives us for an instant and kills the group when our end of its pipe closes."""
+        """A process that outlives us for an instant and ends the tree when our end of its pipe closes."""
+        folders = [str(folder) for folder in self._cage.folders.values()]
         read, self._lifeline = os.pipe()
         try:
             self._guard = subprocess.Popen(
-                ["/bin/bash", "-c", WATCHDOG, "watchdog", str(read), str(self.process.pid)],
+                [
+                    "/bin/bash",
+                    "-c",
+                    WATCHDOG,
+                    "watchdog",
+                    str(read),
+                    str(self.process.pid),
+                    f"{TAG}={self.tag}",
+                    *folders,
+                ],
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -221,15 +240,16 @@ class Tree:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+        guard: subprocess.Popen[bytes] | None = getattr(self, "_guard", None)
+        if guard is not None:
+            # Before its pipe closes: it must not act on a group number that may be another's by now.
+            guard.kill()
+            guard.wait()
         for name in ("_gate", "_lifeline", "pidfd"):
             fd = getattr(self, name, None)
             if fd is not None:
                 os.close(fd)
                 setattr(self, name, None)
-        guard: subprocess.Popen[bytes] | None = getattr(self, "_guard", None)
-        if guard is not None:
-            guard.kill()
-            guard.wait()
         figures = self._cage.figures(usage)
         self._cage.close()
         code = self.process.returncode
