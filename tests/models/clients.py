@@ -78,7 +78,7 @@ class Google(Client):
     error = genai.errors.APIError
 
     def make(self, base_url: str, key: str, **more: Any) -> None:
-        options = types.HttpOptions(base_url=base_url, timeout=more.get("timeout", 20) * 1000)
+        options = types.HttpOptions(base_url=base_url, timeout=more.get("timeout", 60) * 1000)
         self.sdk = genai.Client(api_key=key, http_options=options)
 
     def status(self, error: Any) -> int:
@@ -139,7 +139,7 @@ class Chat(Client):
     error = openai.APIError
 
     def make(self, base_url: str, key: str, **more: Any) -> None:
-        self.sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=more.get("timeout", 20))
+        self.sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=more.get("timeout", 60))
 
     def ask(self, stream: bool) -> Answer:
         tools = [
@@ -177,7 +177,7 @@ class Responses(Client):
     error = openai.APIError
 
     def make(self, base_url: str, key: str, **more: Any) -> None:
-        self.sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=more.get("timeout", 20))
+        self.sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=more.get("timeout", 60))
 
     def ask(self, stream: bool) -> Answer:
         tools = [
@@ -217,7 +217,7 @@ class Messages(Client):
     error = anthropic.APIError
 
     def make(self, base_url: str, key: str, **more: Any) -> None:
-        self.sdk = anthropic.Anthropic(base_url=base_url, api_key=key, max_retries=0, timeout=more.get("timeout", 20))
+        self.sdk = anthropic.Anthropic(base_url=base_url, api_key=key, max_retries=0, timeout=more.get("timeout", 60))
 
     def ask(self, stream: bool) -> Answer:
         tools = [{"name": name, "input_schema": schema} for name, schema in TOOLS.items()]
