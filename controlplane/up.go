@@ -43,6 +43,7 @@ type readyLine struct {
 
 func up(args []string) int {
 	started := time.Now()
+	startFast()
 	options, err := parseUp(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -79,6 +80,7 @@ func up(args []string) int {
 	if err := json.NewEncoder(os.Stdout).Encode(line); err != nil {
 		end.fail(err)
 	}
+	settle()
 	select {}
 }
 
