@@ -34,8 +34,8 @@ _PLAIN = bytes.maketrans(b"\n\r\t\b\f+", b"nrtbf ")
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 _BLANKS = b" \t\r\n\\"
 _FIRST_LOOK = 256
-# With three characters of a value a candidate is rarely wrong.
-_HEAD = 3
+# With four characters of a value a candidate is rarely wrong.
+_HEAD = 4
 
 
 class KnownValues:
