@@ -86,6 +86,12 @@ def test_a_list_of_calls_plays_in_order_and_goes_on_after_a_failure(any_box: San
     assert run.tool_calls[8].result == "alive\n"
 
 
+def test_variables_of_the_task_reach_every_tool(box: Sandbox, tmp_path: Path) -> None:
+    path = script(tmp_path, "play.yaml", "- {tool: bash, args: {command: echo $GIVEN}}\n")
+    run = get("scripted").run(replace(task_for(box, script=path), env={"GIVEN": "42"}))
+    assert run.tool_calls[0].result == "42\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [

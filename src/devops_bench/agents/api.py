@@ -159,7 +159,7 @@ class _Loop:
         """Talk until an end."""
         began = time.monotonic()
         deadline = began + self.task.limits.timeout_sec
-        tools = Toolbox(self.task.sandbox, deadline=deadline, emit=self.task.emit)
+        tools = Toolbox(self.task.sandbox, deadline=deadline, env=self.task.env, emit=self.task.emit)
         try:
             end, raw = await self._talk(conversation, tools, deadline)
         except RequestFailed as error:

@@ -136,7 +136,12 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """Everything an adapter gets. `emit(kind, fields)` reports activity (tool_call, model_request, text)."""
+    """Everything an adapter gets.
+
+    `workspace` and `home` are host paths; `sandbox.workspace` and `sandbox.home` are what the agent sees. `env` is added
+    to the agent's commands: never a secret. `emit(kind, fields)` reports activity: `tool_call` (name, phase
+    started|ended, status, seconds), `model_request` (turn, seconds, tokens), `text` and `output` (text).
+    """
 
     prompt: str
     workspace: Path

@@ -96,7 +96,7 @@ class ScriptedAgent:
 
     def _play(self, task: AgentTask, script: list[_Say | _Call], deadline: float) -> tuple[Step, ...]:
         steps = []
-        tools = Toolbox(task.sandbox, deadline=deadline, emit=task.emit)
+        tools = Toolbox(task.sandbox, deadline=deadline, env=task.env, emit=task.emit)
         try:
             for item in script:
                 if time.monotonic() >= deadline:

@@ -37,17 +37,19 @@ class Outcome:
 
 
 class Toolbox:
-    """The tools of one run, until `close`. `deadline` is on time.monotonic; `emit` hears of every call."""
+    """The tools of one run, until `close`. `deadline` is on time.monotonic; `env` is added for the commands."""
 
     def __init__(
         self,
         sandbox: Sandbox,
         *,
         deadline: float,
+        env: Mapping[str, str] | None = None,
         emit: Callable[[str, Mapping[str, Any]], None] = lambda _kind, _fields: None,
     ) -> None:
         self._sandbox = sandbox
         self._deadline = deadline
+        self._env = dict(env or {})
         self._emit = emit
         self._shell: Shell | None = None
         self._cap = settings.integer("tool_result_cap", {})
@@ -108,7 +110,7 @@ class Toolbox:
         if left <= 0:
             raise ToolError("there is no time left")
         if self._shell is None:
-            self._shell = self._sandbox.shell()
+            self._shell = self._sandbox.shell(self._env)
         try:
             return self._shell.run(argv, timeout=min(timeout, left), stdin=stdin, cap=cap, on_output=self._heard)
         except ShellEnded:

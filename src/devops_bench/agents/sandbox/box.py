@@ -116,11 +116,11 @@ class Sandbox:
                 on_error=on_error,
             )
 
-    def shell(self) -> Shell:
+    def shell(self, env: Mapping[str, str] | None = None) -> Shell:
         """A long-lived shell in a sandbox of its own: /tmp and background processes last until it is closed."""
         from devops_bench.agents.sandbox.shell import Shell
 
-        return Shell(self)
+        return Shell(self, env)
 
     def start(
         self,

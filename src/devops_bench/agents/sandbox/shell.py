@@ -11,7 +11,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class ShellEnded(Exception):
 class Shell:
     """One shell. A context manager."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, env: Mapping[str, str] | None = None) -> None:
         """Start it. HarnessError when the sandbox cannot."""
         self._sandbox = sandbox
         self._number = 0
@@ -63,7 +63,7 @@ class Shell:
             str(sandbox.run_dir),
         ]
         try:
-            self._started: Started = sandbox.start(argv, fds=[commands, reports])
+            self._started: Started = sandbox.start(argv, env=env, fds=[commands, reports])
         except BaseException:
             os.close(self._commands)
             os.close(self._reports)
