@@ -113,6 +113,7 @@ TABLE: dict[str, Default] = {
     "status_ballast": Default(
         1 << 20, "bytes", "preallocated in the run folder so that the journal can be closed on a full disk"
     ),
+    "least_free": Default(32 << 20, "bytes", "with less room for runs nothing new is started: results would be lost"),
     "least_secret": Default(8, "characters", "shorter values would redact ordinary words"),
     "journal_snapshot": Default(500, "events", "a snapshot after so many keeps status and resume fast"),
 }

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from devops_bench.process import ProcessIdentity
+from devops_bench.supervisor import locks
 
 from .world import PROGRAM, World, assert_no_residue, attempts, done, events, of, until
 
@@ -237,3 +238,35 @@ def test_a_combo_over_its_wall_clock_is_invalid_and_does_not_hold_up_the_others(
     assert (first["state"], first["class"], first["signature"]) == ("invalid", "infra", "combo-stalled")
     assert "last processes" in first["reason"]
     assert world.call("stop", "--now", run_dir.name).returncode == 0
+
+
+def test_a_disk_that_fills_up_stops_the_launching_and_loses_nothing(world: World) -> None:
+    """The run folder's file system fills up in the middle; once there is room again, resume finishes the rest."""
+    mount = world.runs
+    mount.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(mount)], check=False).returncode != 0:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        slow = world.task("slow", before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
+        tasks = [world.task(f"task-{n}") for n in range(3)]
+        run_dir = world.launch(*world.matrix(slow, *tasks, max_parallel="1"))
+        until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+        filler = mount / "filler"
+        with filler.open("wb") as handle, pytest.raises(OSError):
+            while True:
+                handle.write(bytes(1 << 16))
+                handle.flush()
+        (world.state / "slow__none__scripted" / "workspace" / "go").write_text("")
+        until(lambda: not locks.held(run_dir), "the supervisor gives up", 90)
+        assert not (run_dir / ".done").exists()
+        filler.unlink()
+        resumed = world.call("resume", run_dir.name)
+        assert (run_dir / ".done").exists(), resumed.stdout + resumed.stderr
+        assert "Traceback" not in (run_dir / "supervisor.log").read_text()
+        assert "No space left" in of(run_dir, "launching_stopped")[0]["reason"], "the ballast saved the last word"
+        final = {e["rid"]: e["state"] for e in of(run_dir, "combo_finished")}
+        assert set(final.values()) == {"scored"}, final
+        scored = [e["rid"] for e in of(run_dir, "combo_finished") if e["state"] == "scored"]
+        assert len(scored) == len(set(scored)) == 4, "no finished combo ran again"
+    finally:
+        subprocess.run(["umount", "-l", str(mount)], check=False)

@@ -11,7 +11,7 @@ import json
 import shutil
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from devops_bench.paths import atomic_write
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass, Phase, value
 from devops_bench.tasks.spec import TaskSpec
+
+REASON_CHARS = 500
 
 
 @dataclass(slots=True)
@@ -124,9 +126,17 @@ class Attempt:
         self.log.line(
             f"agent ended: {turn.run.end} after {turn.run.latency:.1f} s, {len(turn.run.tool_calls)} tool calls"
         )
-        failure = of_run(turn.run)
+        failure = of_run(turn.run) or self._missing_grant()
         if failure is not None:
             raise Invalid(failure)
+
+    def _missing_grant(self) -> Failure | None:
+        """A grant that the agent did not get makes the attempt another setup than its label says."""
+        config, had = self.request.combo.config, self.environment
+        missing = [name for name, on in (("mcp", config.mcp), ("skills", config.skills)) if on and not had.get(name)]
+        if not missing:
+            return None
+        return Failure(FailureClass.SETUP, "grant-missing", f"the agent did not get what was granted: {missing[0]}")
 
     def _verify(self, here: World) -> None:
         assert self.judge is not None
@@ -139,7 +149,8 @@ class Attempt:
             raise Invalid(failure)
 
     def _failed(self, error: BaseException) -> None:
-        self.failure = of_exception(error, self.phase)
+        found = of_exception(error, self.phase)
+        self.failure = replace(found, reason=self.redactor.text(found.reason)[:REASON_CHARS])
         self.log.line(f"invalid [{self.failure.klass}] {self.failure.reason}")
         if self.failure.klass is FailureClass.HARNESS:
             self.log.write("".join(traceback.format_exception(error)))
@@ -186,14 +197,14 @@ class Attempt:
                 klass=self.failure.klass.value,
                 phase=failed_in.value,
                 signature=self.failure.signature,
-                reason=self.redactor.text(self.failure.reason),
+                reason=self.failure.reason,
                 transient=self.failure.transient,
                 **common,
             )
         if passed:
             return Outcome(ComboState.SCORED, 0, score=score, **common)
         reason = self.judge.first_miss() if self.judge is not None else ""
-        return Outcome(ComboState.FAILED, 1, score=score, reason=self.redactor.text(reason), **common)
+        return Outcome(ComboState.FAILED, 1, score=score, reason=self.redactor.text(reason)[:REASON_CHARS], **common)
 
     def _write_state(self, outcome: Outcome) -> None:
         """attempt.json: what happened, for people and for `diagnose`."""
@@ -208,7 +219,7 @@ class Attempt:
             "reason": outcome.reason,
             "end": run.end.value if run is not None else None,
             "raw_end": run.raw_end if run is not None else None,
-            "mcp_calls": self.environment.get("mcp_calls", 0),
+            "mcp_calls": self.environment.get("mcp_calls"),
             "limits": {
                 "agent_timeout_sec": self.request.plan.options.agent_timeout_sec,
                 "max_turns": self.request.plan.options.agent_max_turns,

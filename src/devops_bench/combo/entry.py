@@ -40,8 +40,10 @@ def preload(run_dir: Path) -> None:
     """
     from devops_bench.agents.sandbox import detect
     from devops_bench.combo import attempt
+    from devops_bench.results.environment import code_hash
 
     assert attempt
+    code_hash()  # remembered
     plan = Plan.read(run_dir)
     _plan[:] = [plan]
     used = {combo.config.agent for combo in plan.combos}

@@ -51,7 +51,7 @@ def of_exception(error: BaseException, phase: Phase) -> Failure:
     if isinstance(error, PlaneLost):
         return Failure(FailureClass.INFRA, "control-plane-died", f"the control plane died in phase {phase}", True)
     text = error.message() if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
-    text = " ".join(text.split())[:500]
+    text = " ".join(text.split())
     match error:
         case TransientError():
             return Failure(FailureClass.INFRA, f"{phase}-unavailable", text, True)
@@ -74,7 +74,7 @@ def of_run(run: AgentRun) -> Failure | None:
 
     Turns, refusals and timeouts are the model's doing.
     """
-    said = " ".join((run.errors[-1] if run.errors else run.raw_end or "no message").split())[:500]
+    said = " ".join((run.errors[-1] if run.errors else run.raw_end or "no message").split())
     if run.end is EndReason.API_ERROR:
         if AUTH.search(said):
             return Failure(FailureClass.CONFIG_AUTH, "model-auth", f"the model's API refused the credentials: {said}")

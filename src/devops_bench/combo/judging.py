@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from devops_bench.clusters.needs import absolute
 from devops_bench.combo.failure import Failure, Invalid
 from devops_bench.combo.request import Request
 from devops_bench.combo.world import World
 from devops_bench.settings import FailureClass
 from devops_bench.tasks.spec import Role
+from devops_bench.tasks.yaml_source import parse_all, read_text
 from devops_bench.verification import (
     EntryResult,
     HoldSampler,
@@ -21,6 +24,7 @@ from devops_bench.verification import (
     Status,
     VerifyContext,
     assert_once,
+    longest_stage_delay,
     take_baseline,
     verify,
 )
@@ -48,7 +52,7 @@ class Judging:
             audit_log=here.cluster.audit_log,
             sandbox_run=self._in_sandbox,
             namespace=here.cluster.facts.get("NAMESPACE", "default"),
-            limits=Limits.from_env({**os.environ, **request.env}),
+            limits=_limits(here, request),
         )
         self.context = replace(context, baseline=take_baseline(self.entries, context))
 
@@ -124,3 +128,12 @@ class Judging:
     def report(self) -> list[dict[str, Any]]:
         """The record's `verification_report`."""
         return [result.as_report() for result in self.results or []]
+
+
+def _limits(here: World, request: Request) -> Limits:
+    """The settings; a task's own stages may keep a pod still for their delay, and that is no rest."""
+    limits = Limits.from_env({**os.environ, **request.env})
+    files = absolute(here.raw.cluster, here.raw.folder).stages
+    stages = [doc.data for name in files for doc in parse_all(read_text(Path(name)), Path(name))]
+    delay = longest_stage_delay(stage for stage in stages if isinstance(stage, dict))
+    return replace(limits, quiescence=limits.quiescence + delay)

@@ -11,6 +11,7 @@ lock;
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import resource
@@ -55,11 +56,15 @@ class Supervisor:
         self.workers: dict[str, Worker] = {}
         self._starting: set[str] = set()
         self._held: dict[str, str] = {}
+        # Rids that may still start, in plan order; so that a step costs what is free, not what is planned.
+        self._open: dict[str, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._since_snapshot = 0
+        self._fatal: BaseException | None = None
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._callback_failed)
         self._forks = ForkServer(self._loop, run_dir)
         self._planes = Planes(self.combos, env, self._loop, self.record, self._wake.set)
 
@@ -87,12 +92,15 @@ class Supervisor:
             if any(not c.state.terminal for c in self.state.combos.values()):
                 self._forks.start()
             self._adopt()
-            while True:
+            self._open = dict.fromkeys(rid for rid, combo in self.state.combos.items() if not combo.state.terminal)
+            while self._fatal is None:
                 self._start_what_fits()
                 if self._finished():
                     break
                 await self._wake.wait()
                 self._wake.clear()
+            if self._fatal is not None:
+                raise self._fatal
         finally:
             await self._planes.close()
             self._forks.close()
@@ -136,17 +144,32 @@ class Supervisor:
     # -- starting ---------------------------------------------------------------------------------------------------
 
     def _start_what_fits(self) -> None:
-        if self.state.stop_requested:
+        if self.state.stop_requested or not self._room():
             return
-        self._planes.look_ahead([rid for rid, c in self.state.combos.items() if c.state is ComboState.PLANNED])
+        self._planes.look_ahead(self._open)
         while True:
             held = frozenset(self._held) | frozenset(self._starting) | self._planes.unavailable()
             busy = len(self.workers) + len(self._starting)
-            chosen = policy.startable(self.combos, self.state.combos, busy, self.plan.options.max_parallel, held)
+            chosen = policy.startable(self._open, self.state.combos, busy, self.plan.options.max_parallel, held)
             if not chosen:
                 return
             for rid in chosen:
                 self._begin(rid)
+
+    def _room(self) -> bool:
+        """False, and the run is over for now, when the disk of the runs is full."""
+        if not self._open:
+            return True
+        disk = os.statvfs(self.run_dir)
+        free = disk.f_bavail * disk.f_frsize
+        if free >= settings.TABLE["least_free"].value:
+            return True
+        self._fail(
+            TransientError(
+                f"No space left for results: {free >> 20} MiB free", where=self.run_dir, fix="free some, then resume"
+            )
+        )
+        return False
 
     def _begin(self, rid: str) -> None:
         token = take_token(self.combos[rid].token, self.state_root)
@@ -156,6 +179,7 @@ class Supervisor:
             self._hold(rid, LOCK_POLL, "locked")
             return
         self._starting.add(rid)
+        self._open.pop(rid, None)
         self._spawn(self._start(rid, token))
 
     def _hold(self, rid: str, delay: float, why: str) -> None:
@@ -277,7 +301,24 @@ class Supervisor:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _callback_failed(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._fail(context.get("exception") or HarnessError(str(context.get("message"))))
+
+    def _fail(self, error: BaseException) -> None:
+        """The journal cannot be written, or we are wrong: start nothing more. Running combos go on and are adopted."""
+        if self._fatal is None:
+            self._fatal = error
+            reason = error.message() if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+            with contextlib.suppress(OSError):
+                self.record("launching_stopped", reason=reason)
+        self._wake.set()
 
     def _ended(self, rid: str, directory: Path, ordered: Outcome | None = None, code: int | None = None) -> None:
         """Take the outcome, or conclude one. `ordered` is why we ended it ourselves, if we did."""
@@ -311,6 +352,7 @@ class Supervisor:
                 signature=retry.signature,
                 reason=retry.reason,
             )
+            self._open[rid] = None
             self._hold(rid, retry.delay, "backing off")
         elif outcome.state is not ComboState.STOPPED:
             if outcome.state is ComboState.INVALID and outcome.transient:

@@ -10,7 +10,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from devops_bench.tasks.spec import ClusterNeeds
 
 PROVIDER = "kwok"
+LOOK_AHEAD = 8  # combos; the pool holds fewer planes, and each look costs their needs
 REPORT_STEP = 25  # packages between two journalled figures of a build
 
 
@@ -57,9 +59,9 @@ class Planes:
             return frozenset()
         return self._wanting
 
-    def look_ahead(self, planned: Sequence[str]) -> None:
+    def look_ahead(self, planned: Iterable[str]) -> None:
         """Prepare for combos that will start next: find or build the binary, keep the pool warm."""
-        coming = [rid for rid in planned if rid in self._wanting]
+        coming = list(islice((rid for rid in planned if rid in self._wanting), LOOK_AHEAD))
         if self._closed or self._failure is not None:
             return
         if coming and self._pool is None and self._builder is None:

@@ -172,6 +172,7 @@ def _activity(state: RunState, event: Mapping[str, Any]) -> None:
 def _finished(state: RunState, event: Mapping[str, Any]) -> None:
     combo = _combo(state, event)
     combo.state = ComboState(event["state"])
+    combo.attempt = max(combo.attempt, int(event.get("attempt", 0)))
     combo.ended = combo.seen = str(event["time"])
     combo.worker = None
     combo.exit = event.get("exit")

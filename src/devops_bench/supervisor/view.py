@@ -47,6 +47,8 @@ def describe(state: RunState, event: Mapping[str, Any]) -> str | None:
         return f"{word:<8} {rid}{score}{klass}{why}  ({progress(state)})"
     if name == "retry_planned":
         return f"retry    {rid} in {event['delay']:g} s: {event['reason']}"
+    if name == "launching_stopped":
+        return f"nothing new is started: {event['reason']}"
     if name == "combo_waiting":
         return f"waiting  {rid}: {event['reason']}"
     if name == "combo_residue":
