@@ -138,8 +138,8 @@ class Grants:
 class AgentTask:
     """Everything an adapter gets.
 
-    `workspace` and `home` are host paths; `sandbox.workspace` and `sandbox.home` are what the agent sees. `env` is added
-    to the agent's commands: never a secret. `emit(kind, fields)` reports activity: `tool_call` (name, phase
+    `workspace` and `home` are host paths; `sandbox.workspace` and `sandbox.home` are what the agent sees. `env` is
+    added to its commands: never a secret. `emit(kind, fields)` reports activity: `tool_call` (name, phase
     started|ended, status, seconds), `model_request` (turn, seconds, tokens), `text` and `output` (text).
     """
 
