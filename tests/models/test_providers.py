@@ -36,9 +36,8 @@ def test_the_provider_is_told(model: str, explicit: str | None, provider: str) -
 
 
 @pytest.mark.parametrize("model", ["qwen3:8b", "meta-llama/Llama-4", "olympus-1", "ollama/x", ""])
-def test_an_unknown_model_wants_a_provider(model: str) -> None:
-    with pytest.raises(ConfigError, match="set AGENT_PROVIDER to one of: google, vertex"):
-        provider_of(model)
+def test_an_id_that_tells_nothing_has_the_default_provider(model: str) -> None:
+    assert provider_of(model) == "google"
 
 
 def test_an_unknown_provider_is_an_error_with_the_nearest() -> None:

@@ -28,6 +28,7 @@ from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass
 
 _plan: list[Plan] = []
+_redactor: list[Redactor] = []
 SCRIPTED_WIRE = "google"
 # What an agent imports only when it runs; paid once in the fork server instead of in every combo.
 HEAVY = {"api": ("devops_bench.agents.api", "devops_bench.models.server", "devops_bench.models.providers")}
@@ -44,6 +45,10 @@ def preload(run_dir: Path) -> None:
 
     assert attempt
     code_hash()  # remembered
+    _redactor[:] = [Redactor.from_env(os.environ)]
+    warm = _redactor[0].stream()
+    warm.feed(b"patterns are compiled on first use")
+    warm.flush()
     plan = Plan.read(run_dir)
     _plan[:] = [plan]
     used = {combo.config.agent for combo in plan.combos}
@@ -71,7 +76,7 @@ def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:
     """The life of a forked combo; the exit code is a hint, `outcome.json` is the outcome."""
     run_dir, rid = Path(request["run_dir"]), str(request["rid"])
     env = dict(os.environ)
-    redactor = Redactor.from_env(env)
+    redactor = _redactor[0]
     directory = Path(request["directory"])
     log = RunLog(run_dir / rid / "run.log", redactor.stream())
     capture(log)

@@ -56,6 +56,8 @@ _TOLD_BY_ID: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"gpt-|chatgpt|o\d+(-|$)|codex|computer-use"), "openai"),
 )
 
+DEFAULT = "google"
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -71,7 +73,7 @@ class Resolved:
 def provider_of(model: str, explicit: str | None = None) -> str:
     """The provider of a model id: `scripted:` before all, then what the user told, a `provider/` prefix, the id itself.
 
-    Raises ConfigError when none of them tells.
+    When none of them tells it is DEFAULT, as AGENT_PROVIDER's default says. ConfigError for an unknown provider.
     """
     if is_scripted(model):
         return "scripted"
@@ -83,9 +85,7 @@ def provider_of(model: str, explicit: str | None = None) -> str:
     for pattern, provider in _TOLD_BY_ID:
         if pattern.match(rest.lower()):
             return provider
-    raise ConfigError(
-        f"the provider of model {model!r} is not known", fix=f"set AGENT_PROVIDER to one of: {', '.join(PROVIDERS)}"
-    )
+    return DEFAULT
 
 
 def named(provider: str) -> str:
