@@ -91,8 +91,13 @@ def test_the_agent_sees_nothing_of_the_harness_or_the_host(world: World) -> None
         str(Path(__file__).parents[2] / "src"),
     ]
     tries = "\n".join(f"[ -e '{path}' ] && echo 'SEEN {path}'" for path in looks)
-    checks = (
-        "grep -i capeff /proc/self/status; env | grep -ci -e devops -e bench -e harness; ls /proc | grep -c '^[0-9]'"
+    checks = "\n".join(
+        (
+            f"grep -c -e probe -e '{world.state}' /proc/self/mountinfo",
+            "grep -i capeff /proc/self/status",
+            "env | grep -ci -e devops -e bench -e harness",
+            "ls /proc | grep -c '^[0-9]'",
+        )
     )
     world.task("probe", before=f"set +e\n{tries}\n{checks}\nset -e\n")
     finished = world.call("run", *world.matrix(probe), HOME=str(home))
@@ -103,7 +108,8 @@ def test_the_agent_sees_nothing_of_the_harness_or_the_host(world: World) -> None
     assert finished.returncode == 1, "an agent that looks for the answers fails, whatever else it did"
     assert record["cheating_report"]["status"] == "flagged" and record["scores"]["OutcomeScore"]["score"] == 0
     assert "SEEN" not in call["result"]
-    lines = call["result"].split()
+    hidden, *lines = call["result"].split()
+    assert hidden == "0", "no mount names the task, the model or the state folder"
     assert lines[:2] == ["CapEff:", "0000000000000000"]
     assert lines[2] == "0", "no variable names the harness"
     assert int(lines[3]) < 10, "only its own processes"

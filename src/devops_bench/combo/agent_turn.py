@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,10 +104,19 @@ def skills_of(here: World, request: Request) -> tuple[Path, ...]:
     return (*given, own) if own.is_dir() else given
 
 
-def _emitter(events: EventLog, output: RunLog) -> Any:
+def _emitter(events: EventLog, output: RunLog) -> Callable[[str, Mapping[str, Any]], None]:
+    """Activity goes to events.jsonl; what the agent prints goes to agent.log, with at most one event a second."""
+    last = [0.0]
+
     def emit(kind: str, fields: Mapping[str, Any]) -> None:
-        events.emit(kind, **fields)
-        output.line(f"{kind} {dict(fields)!r}"[:4000])
+        if kind != "output":
+            events.emit(kind, **fields)
+            output.line(f"{kind} {dict(fields)!r}")
+            return
+        output.feed(str(fields.get("text", "")).encode())
+        if time.monotonic() - last[0] >= 1.0:
+            last[0] = time.monotonic()
+            events.emit("output")
 
     return emit
 

@@ -8,7 +8,6 @@ closed.
 from __future__ import annotations
 
 import json
-import shutil
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -177,7 +176,7 @@ class Attempt:
             self.failure = of_exception(error, Phase.RECORD)
             score, passed, failed_in = None, False, Phase.RECORD
         if here is not None:
-            shutil.rmtree(here.state_dir, ignore_errors=True)
+            self.residue += world.remove_state(here.state_dir)
         return self._outcome(failed_in, score, passed)
 
     def _outcome(self, failed_in: Phase, score: float | None, passed: bool) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from devops_bench.combo import scratch
 from devops_bench.errors import BenchError
 
 
@@ -15,7 +16,7 @@ def sweep_combo(state_root: Path, rid: str, cluster_name: str) -> list[str]:
 
     sweep(state_root, only=cluster_name)
     state_dir = state_root / rid
-    left = end_strays(rid)
+    left = [*end_strays(rid), *scratch.remove(state_dir)]
     try:
         namespaces.remove(state_root, cluster_name)
     except BenchError as error:

@@ -14,6 +14,7 @@ from typing import Any
 from devops_bench import clusters, paths
 from devops_bench.clusters import needs as cluster_needs
 from devops_bench.clusters.base import Cluster
+from devops_bench.combo import scratch
 from devops_bench.combo.request import Request
 from devops_bench.errors import TaskError
 from devops_bench.kube.client import KubeClient
@@ -73,7 +74,7 @@ def provision(request: Request, raw: TaskSpec) -> World:
     """Give the combo its cluster and empty folders. Raises TransientError, ConfigError, TaskError."""
     combo = request.combo
     state_dir = paths.state_root(request.env) / combo.rid
-    shutil.rmtree(state_dir, ignore_errors=True)
+    remove_state(state_dir)
     paths.private_dir(state_dir)
     provider: Any = clusters.get(combo.provider, request.env)
     if request.plane_folder is not None and request.plane_fd is not None:
@@ -84,19 +85,27 @@ def provision(request: Request, raw: TaskSpec) -> World:
         cluster = provider.create(combo.cluster_name, cluster_needs.absolute(raw.cluster, raw.folder), state_dir)
     try:
         kube = KubeClient.from_kubeconfig(cluster.admin_kubeconfig) if cluster.admin_kubeconfig else None
+        workspace, home = scratch.make(state_dir)
         return World(
             raw=raw,
             task=fill(raw, facts(request, cluster)),
             cluster=cluster,
             provider=provider,
             state_dir=state_dir,
-            workspace=paths.private_dir(state_dir / "workspace"),
-            home=paths.private_dir(state_dir / "home"),
+            workspace=workspace,
+            home=home,
             kube=kube,
         )
     except BaseException:
         provider.destroy(cluster)
         raise
+
+
+def remove_state(state_dir: Path) -> list[str]:
+    """Remove an attempt's private state and the agent's folders; one line for what is left."""
+    left = scratch.remove(state_dir)
+    shutil.rmtree(state_dir, ignore_errors=True)
+    return left
 
 
 def keep_audit(world: World) -> Path | None:
