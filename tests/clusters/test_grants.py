@@ -103,7 +103,7 @@ def test_custom_kinds_and_namespaces_that_setup_made_are_covered_by_the_next_gra
     admin.apply(namespace("factory"))
     admin.apply(WIDGETS)
     for event, item in admin.watch("CustomResourceDefinition", deadline=deadline()):
-        conditions = {c["type"]: c["status"] for c in item.get("status", {}).get("conditions", [])}
+        conditions = {c["type"]: c["status"] for c in (item.get("status") or {}).get("conditions") or []}
         if event != "BOOKMARK" and conditions.get("Established") == "True":
             break
     grant_agent(cluster, ClusterNeeds(), admin)

@@ -87,7 +87,8 @@ def test_a_token_has_one_holder_per_state_root_and_dies_with_it(tmp_path: Path) 
 def test_a_token_lives_on_in_whoever_was_handed_it(tmp_path: Path) -> None:
     fd = take_token("c1234567", tmp_path)
     assert fd is not None
-    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, pass_fds=[fd])
+    waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    child = subprocess.Popen(waits, stdin=subprocess.PIPE, pass_fds=[fd])
     os.close(fd)
     assert take_token("c1234567", tmp_path) is None
     child.kill()
