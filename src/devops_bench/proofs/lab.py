@@ -26,7 +26,7 @@ from devops_bench.kube import KubeClient
 from devops_bench.paths import private_dir
 from devops_bench.proofs.cases import Case, Kind
 from devops_bench.proofs.judge import Judgement, Outcome
-from devops_bench.proofs.watching import Fingerprint, fingerprint
+from devops_bench.proofs.watching import Fingerprint, at_rest, fingerprint
 from devops_bench.settings import value
 from devops_bench.tasks.placeholders import fill
 from devops_bench.tasks.spec import TaskSpec
@@ -200,6 +200,8 @@ def _only(look: Judgement, held: set[str], final: Judgement) -> Judgement:
 def _looks(here: Bench) -> tuple[list[Judgement], list[str]]:
     """Judge the state as it is three times, and name what the judging itself moved."""
     entries = here.task.verification_spec
+    if here.kube is not None:
+        at_rest(here.kube)
     before: Fingerprint = fingerprint(here.kube, here.workspace)
     looks = [_judgement(f"at look {number + 1}", assert_once(entries, here.context)) for number in range(LOOKS)]
     return looks, before.difference(fingerprint(here.kube, here.workspace))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from devops_bench.kube import KubeClient, KubeError
+from devops_bench.kube import Deadline, KubeClient, KubeError
+from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 
+REST = 1.0  # seconds without a write, after which what a script set off has come to its end
+_PATIENCE = 30.0  # seconds; a cluster that never rests shows up as a finding
 _RESTLESS = {"leases", "events", "componentstatuses"}
 
 
@@ -23,6 +27,16 @@ class Fingerprint:
         """Names that appeared, vanished or changed until `later`, at most ten."""
         names = self.versions.keys() | later.versions.keys()
         return sorted(name for name in names if self.versions.get(name) != later.versions.get(name))[:10]
+
+
+def at_rest(kube: KubeClient) -> None:
+    """Block until nothing but Leases has changed for a second, at most half a minute."""
+    deadline = Deadline.after(_PATIENCE)
+    rest = RestWatcher(kube)
+    rest.look(deadline)
+    while rest.quiet_for < REST and not deadline.passed:
+        time.sleep(LOOK_EVERY)  # the store's revision has no watch; each look is one small request
+        rest.look(deadline)
 
 
 def fingerprint(kube: KubeClient | None, workspace: Path) -> Fingerprint:

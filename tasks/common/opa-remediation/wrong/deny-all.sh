@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tighten the rule so that nothing passes any more.
+# Tighten the rule: sidecars are no longer admitted.
 # breaks: compliant-admitted
 set -euo pipefail
 cd cluster-config
@@ -27,8 +27,9 @@ catalog/indexer: privileged init container, no CPU limit
 ledger/exporter: ran privileged
 ledger/statement-render: no limits (no pods at the moment)
 REPORT
-kubectl patch validatingadmissionpolicy workload-limits --type json -p '[{"op":"replace","path":"/spec/validations/0/expression","value":"has(object.spec.template.spec.priorityClassName)"},{"op":"replace","path":"/spec/validations/0/message","value":"limit"}]'
-# until it counts: a Deployment with limits is refused
-while kubectl -n checkout create deployment probe --image=registry.example.com/x -o json --dry-run=client |
-  sed 's/"resources": {}/"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}/' |
-  kubectl create --dry-run=server -f - >/dev/null 2>&1; do sleep 0.2; done
+kubectl patch validatingadmissionpolicy workload-limits --type json -p '[{"op":"add","path":"/spec/validations/-","value":{"expression":"variables.containers.size() == 1","message":"one container only"}}]'
+probe() {
+  kubectl -n checkout create deployment probe --image=registry.example.com/x --image=registry.example.com/y -o json --dry-run=client |
+    sed 's/"resources": {}/"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}/' | kubectl create --dry-run=server -f - >/dev/null 2>&1
+}
+while probe; do sleep 0.2; done

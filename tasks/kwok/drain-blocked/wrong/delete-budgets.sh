@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Delete the budgets that are in the way.
-# breaks: complete, budgets-unchanged, three-copies
+# Delete the budgets that are in the way. The only free node takes a moment, and one copy is missing meanwhile.
+# breaks: budgets-unchanged, three-copies
 set -euo pipefail
-kubectl -n shop delete pdb sessions coupons
-kubectl -n shop patch deployment sessions --type merge -p '{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":30}}}}' >/dev/null
-kubectl cordon worker-1
 kubectl cordon worker-3
+kubectl -n shop delete pdb sessions coupons
 kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=20s || true
+sleep 6
 kubectl uncordon worker-3

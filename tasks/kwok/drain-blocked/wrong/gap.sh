@@ -2,10 +2,6 @@
 # Right in the end, but three pods were not there for ten seconds.
 # breaks: three-copies
 set -euo pipefail
-kubectl -n shop scale deployment sessions --replicas=2
-sleep 6
-kubectl -n shop scale deployment sessions --replicas=3
-kubectl -n shop rollout status deployment/sessions --timeout=60s
 kubectl cordon worker-1
 kubectl -n shop scale deployment sessions --replicas=4
 kubectl -n shop rollout status deployment/sessions --timeout=60s
@@ -14,3 +10,8 @@ kubectl -n shop rollout status deployment/coupons --timeout=60s
 kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=20s || true
 kubectl -n shop scale deployment sessions --replicas=3
 kubectl -n shop scale deployment coupons --replicas=1
+kubectl -n shop rollout status deployment/sessions --timeout=30s
+kubectl -n shop scale deployment sessions --replicas=2
+sleep 6
+kubectl -n shop scale deployment sessions --replicas=3
+kubectl -n shop rollout status deployment/sessions --timeout=60s

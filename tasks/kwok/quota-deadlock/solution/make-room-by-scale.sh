@@ -9,4 +9,4 @@ kubectl -n search rollout status deployment/indexer --timeout=60s
 # fix: back to four
 kubectl -n search scale deployment indexer --replicas=4
 # end
-kubectl -n search rollout status deployment/indexer --timeout=30s || true
+kubectl -n search rollout status deployment/indexer --timeout=20s || true

@@ -6,4 +6,4 @@ kubectl -n search set resources deployment indexer --requests cpu=205m,memory=22
 # fix: a rollout that needs no room above the quota
 kubectl -n search patch deployment indexer --type merge -p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2}}}}'
 # end
-kubectl -n search rollout status deployment/indexer --timeout=60s || true
+kubectl -n search rollout status deployment/indexer --timeout=20s || true
