@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from devops_bench.errors import ConfigError
-from devops_bench.tasks import catalogue_root, content_hash, find_tasks
-from devops_bench.tasks.proved import ProofRecord, ProofState, proof_state, write_record
+from devops_bench.tasks import catalogue_root, content_hash, find_tasks, load_task
+from devops_bench.tasks.proved import ProofRecord, ProofState, is_validated, proof_state, write_record
 
 
 def task(folder: Path) -> Path:
@@ -88,6 +88,16 @@ def test_content_hash_follows_content_not_place(tmp_path: Path) -> None:
     added = content_hash(one)
     script.chmod(0o755)
     assert len({before, added, content_hash(one)}) == 3
+
+
+def test_a_task_is_validated_by_its_word_unless_a_proof_speaks_against_it(tmp_path: Path) -> None:
+    folder = task(tmp_path / "one")
+    (folder / "task.yaml").write_text("id: a\nprompt: p\nvalidated: true\ntitle: T\nsummary: S\ncategory: scale\n")
+    assert is_validated(load_task(folder))
+    write_record(folder, ProofRecord(content_hash(folder), True, "2026-01-01T00:00:00Z", "0", {}))
+    assert is_validated(load_task(folder))
+    (folder / "README.md").write_text("changed\n")
+    assert not is_validated(load_task(folder))
 
 
 def test_proofs_go_stale_with_any_change(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from devops_bench.results.jsontext import clean, dumps
 from devops_bench.results.scorekeys import number
+from devops_bench.tasks.proved import is_validated
 
 if TYPE_CHECKING:
     from devops_bench.tasks.spec import TaskSpec
@@ -169,7 +170,7 @@ def task_fields(raw: TaskSpec, filled: TaskSpec) -> dict[str, Any]:
             "check_groups": {slug: group.model_dump() for slug, group in filled.check_groups.items()},
         },
         "generation_only": filled.provider == "none",
-        "validated": filled.validated,
+        "validated": is_validated(filled),
     }
 
 

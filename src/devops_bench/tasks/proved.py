@@ -10,6 +10,7 @@ from typing import Any
 
 from devops_bench.paths import atomic_write
 from devops_bench.tasks.fingerprint import RECORD_FILE, content_hash
+from devops_bench.tasks.spec import TaskSpec
 
 RECORD_VERSION = 1
 
@@ -60,6 +61,14 @@ def write_record(folder: Path, record: ProofRecord) -> None:
     path = folder / RECORD_FILE
     atomic_write(path, json.dumps(data, indent=2) + "\n")
     path.chmod(0o644)  # part of the catalogue, not of a run
+
+
+def is_validated(task: TaskSpec) -> bool:
+    """What a record may call validated: the task says so, and no stored proof speaks against it.
+
+    A task from elsewhere has no stored proof; its own word counts then.
+    """
+    return task.validated and proof_state(task.folder) in {ProofState.CURRENT, ProofState.NONE}
 
 
 def proof_state(folder: Path) -> ProofState:
