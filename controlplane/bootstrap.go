@@ -20,7 +20,7 @@ const bootstrapHook = "bootstrap-roles-and-priorities"
 // bootstrapParallelism is how many default objects are written at once.
 const bootstrapParallelism = 8
 
-// bootstrap writes the default roles and priority classes once the server serves, and readiness waits for it. The hooks
+// bootstrap writes the default roles, priority classes and storage class once the server serves, and readiness waits for it. The hooks
 // of the API server that do so start with a second of waiting and compare with what an older version left; a store that
 // is always new needs neither.
 func bootstrap(hook genericapiserver.PostStartHookContext) error {
@@ -64,6 +64,10 @@ func defaultObjects(client kubernetes.Interface) []func(context.Context) error {
 			return err
 		})
 	}
+	all = append(all, func(ctx context.Context) error {
+		_, err := client.StorageV1().StorageClasses().Create(ctx, newDefaultClass(), options)
+		return err
+	})
 	for _, role := range append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...) {
 		all = append(all, func(ctx context.Context) error {
 			_, err := rbac.ClusterRoles().Create(ctx, &role, options)

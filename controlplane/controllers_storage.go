@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
 )
 
-// addStorage adds what binds, expands and protects volumes. There are no volume drivers: a driver would act on this host,
-// and a released host-path volume would be deleted from its disk.
+// addStorage adds what makes, binds, expands and protects volumes. There are no volume drivers: a driver would act on this
+// host, and a released host-path volume would be deleted from its disk.
 func (s *controllerSet) addStorage(ctx context.Context, _ string) error {
 	const bindPeriod = 15 * time.Second
 	core := s.informers.Core().V1()
@@ -44,5 +44,11 @@ func (s *controllerSet) addStorage(ctx context.Context, _ string) error {
 		return making("ephemeral-volume", err)
 	}
 	s.addWorkers(ephemerals.Run)
+
+	disks, err := s.newProvisioner()
+	if err != nil {
+		return making("provisioner", err)
+	}
+	s.add(disks.run)
 	return nil
 }

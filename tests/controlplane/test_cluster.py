@@ -128,6 +128,37 @@ def test_stateful_and_daemon_sets_roll_out(plane: Plane, space: str) -> None:
     assert {"db-0", "db-1"} <= {pod["metadata"]["name"] for pod in pods(plane, space)}
 
 
+def claim(name: str, storage_class: str | None = None) -> dict[str, Any]:
+    spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    if storage_class is not None:
+        spec["storageClassName"] = storage_class
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+
+
+def test_volumes_appear_for_the_first_pod_grow_and_go(plane: Plane, space: str) -> None:
+    mount = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    stateful = deployment("db", "postgres", 1, **mount)
+    stateful["kind"] = "StatefulSet"
+    stateful["spec"]["volumeClaimTemplates"] = [{**claim("data"), "metadata": {"name": "data"}}]
+    put(plane, space, stateful, claim("idle"), claim("strange", "no-such-class"))
+    plane.kubectl("-n", space, "rollout", "status", "statefulset/db")
+
+    def phases() -> dict[str, str]:
+        return {each["metadata"]["name"]: each["status"]["phase"] for each in plane.get("pvc", "-n", space)["items"]}
+
+    until(phases, lambda found: found == {"data-db-0": "Bound", "idle": "Pending", "strange": "Pending"})
+    volume = plane.get("pvc", "data-db-0", "-n", space)["spec"]["volumeName"]
+    bigger = '{"spec":{"resources":{"requests":{"storage":"5Gi"}}}}'
+    plane.kubectl("-n", space, "patch", "pvc", "data-db-0", "-p", bigger)
+    until(
+        lambda: plane.get("pvc", "data-db-0", "-n", space)["status"]["capacity"]["storage"],
+        lambda size: size == "5Gi",
+    )
+    assert plane.get("pv", volume)["spec"]["capacity"]["storage"] == "5Gi"
+    plane.kubectl("-n", space, "delete", "statefulset/db", "pvc/data-db-0")
+    until(lambda: plane.kubectl("get", "pv", "-o", "name"), lambda names: volume not in names)
+
+
 def test_owned_objects_go_with_their_owner(plane: Plane, space: str) -> None:
     put(plane, space, deployment("web", "nginx", 2))
     plane.kubectl("-n", space, "rollout", "status", "deployment/web")
@@ -159,7 +190,8 @@ def test_limit_ranges_pod_security_and_admission_policies_hold(plane: Plane, spa
     where = {"matchLabels": {"kubernetes.io/metadata.name": space}}
     plane.apply(
         {"apiVersion": admission, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": space},
-         "spec": {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "object.metadata.name != 'bad'"}]}},
+         "spec": {"matchConstraints": {"resourceRules": rules},
+                  "validations": [{"expression": "object.metadata.name != 'bad'"}]}},
         {"apiVersion": admission, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": space},
          "spec": {"policyName": space, "validationActions": ["Deny"], "matchResources": {"namespaceSelector": where}}},
     )  # fmt: skip
