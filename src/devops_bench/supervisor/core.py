@@ -30,6 +30,7 @@ from devops_bench.process import ProcessIdentity, identity
 from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor import attempts, policy, snapshot, summary
 from devops_bench.supervisor.forks import ForkServer, open_gate
+from devops_bench.supervisor.inotify import Watches
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import take_token
 from devops_bench.supervisor.planes import Planes
@@ -65,6 +66,7 @@ class Supervisor:
         self._fatal: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._callback_failed)
+        self._watches = Watches(self._loop)
         self._forks = ForkServer(self._loop, run_dir)
         self._planes = Planes(self.combos, env, self._loop, self.record, self._wake.set)
 
@@ -106,6 +108,7 @@ class Supervisor:
             self._forks.close()
             for worker in self.workers.values():
                 worker.close()
+            self._watches.close()
         if self.state.stop_requested:
             self.take_snapshot()
             return False
@@ -275,7 +278,7 @@ class Supervisor:
                 self._ended(rid, directory)
 
     def _watch(self, rid: str, who: ProcessIdentity, directory: Path) -> None:
-        worker = Worker(rid, who, directory, self._loop, self.record, self._worker_ended)
+        worker = Worker(rid, who, directory, self._loop, self._watches, self.record, self._worker_ended)
         self.workers[rid] = worker
         worker.start(
             wall=self.plan.options.agent_timeout_sec + settings.value("combo_overhead", self.env),

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 IN_MODIFY = 0x00000002
 IN_MOVED_TO = 0x00000080
@@ -59,3 +63,45 @@ class Inotify:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+class Watches:
+    """Many folders on one inotify instance inside an event loop.
+
+    One instance, because closing one waits for the kernel (about 15 ms), while forgetting a watch does not, and because
+    a user has only 128 of them on many hosts.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._inotify: Inotify | None = None
+        self._callbacks: dict[int, Callable[[str], None]] = {}
+
+    def add(self, path: Path, callback: Callable[[str], None]) -> int:
+        """Call `callback(name)` when something below `path` changes; OSError when the host's limits are reached."""
+        if self._inotify is None:
+            self._inotify = Inotify()
+            self._loop.add_reader(self._inotify.fileno(), self._readable)
+        number = self._inotify.watch(path, IN_MODIFY | IN_CREATE)
+        self._callbacks[number] = callback
+        return number
+
+    def remove(self, number: int) -> None:
+        """Forget a watch."""
+        self._callbacks.pop(number, None)
+        if self._inotify is not None:
+            self._inotify.unwatch(number)
+
+    def _readable(self) -> None:
+        assert self._inotify is not None
+        for number, name in dict.fromkeys(self._inotify.read()):
+            callback = self._callbacks.get(number)
+            if callback is not None:
+                callback(name)
+
+    def close(self) -> None:
+        """Forget all watches."""
+        if self._inotify is not None:
+            self._loop.remove_reader(self._inotify.fileno())
+            self._inotify.close()
+            self._inotify = None

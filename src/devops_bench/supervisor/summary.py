@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,16 +24,15 @@ COPIED = frozenset(
 
 
 def write_status(run_dir: Path, rid: str, exit_code: int) -> None:
-    """`exit=<rc>`: this rid is terminal. Durable, so that `.done` is never there before it."""
-    atomic_write(private_dir(run_dir / rid) / STATUS, f"exit={exit_code}\n")
+    """`exit=<rc>`: this rid is terminal. Made durable with all others before `.done`; until then the journal knows."""
+    atomic_write(private_dir(run_dir / rid) / STATUS, f"exit={exit_code}\n", durable=False)
 
 
 def finish(supervisor: Supervisor) -> None:
     """Summarise and mark the run as done. Safe to repeat after a crash at any point."""
-    from devops_bench.report import summarise
-
     run_dir = supervisor.run_dir
     if not supervisor.state.summarised:
+        supervisor.journal.sync()
         supervisor.take_snapshot()
         summarise(run_dir)
         supervisor.record("summarised", counts=supervisor.state.counts())
@@ -39,7 +42,26 @@ def finish(supervisor: Supervisor) -> None:
     supervisor.take_snapshot()
     if not (run_dir / DONE).exists():
         (run_dir / ".ballast").unlink(missing_ok=True)
+        sync_file_system(run_dir)
         atomic_write(run_dir / DONE, "ALL_DONE\n")
+
+
+def summarise(run_dir: Path) -> None:
+    """Write rows, summary and report in a process of its own: a slip in a report must not keep a run from its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "devops_bench.report", str(run_dir)], stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode != 0:
+        print(f"the summary could not be written (exit {done.returncode}); `devops-bench report` tells why", flush=True)
+
+
+def sync_file_system(run_dir: Path) -> None:
+    """Make every file of the run durable with one call (syncfs)."""
+    fd = os.open(run_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        ctypes.CDLL(None).syncfs(fd)
+    finally:
+        os.close(fd)
 
 
 def publish(run_dir: Path, results_dir: str | None, env: Mapping[str, str]) -> None:

@@ -20,9 +20,10 @@ from devops_bench.combo.events import NAME as EVENTS
 from devops_bench.combo.outcome import Outcome
 from devops_bench.process import ProcessIdentity
 from devops_bench.settings import ComboState, FailureClass
-from devops_bench.supervisor.inotify import IN_CREATE, IN_MODIFY, Inotify
+from devops_bench.supervisor.inotify import Watches
 
 # Events of a combo that go into the run's journal as they are; anything else counts as activity.
+READ_AFTER = 0.05  # seconds
 MERGED = frozenset({"phase", "guard_blocked", "heartbeat"})
 
 
@@ -35,6 +36,7 @@ class Worker:
         who: ProcessIdentity,
         directory: Path,
         loop: asyncio.AbstractEventLoop,
+        watches: Watches,
         record: Callable[..., None],
         on_end: Callable[[Worker], None],
     ) -> None:
@@ -46,7 +48,9 @@ class Worker:
         self._record = record
         self._on_end = on_end
         self._pidfd: int | None = None
-        self._inotify: Inotify | None = None
+        self._watches = watches
+        self._watch: int | None = None
+        self._reading: asyncio.TimerHandle | None = None
         self._offset = 0
         self._seen = time.monotonic()
         self._reported = 0.0
@@ -60,12 +64,9 @@ class Worker:
             return
         self._loop.add_reader(self._pidfd, self._ended)
         try:
-            self._inotify = Inotify()
-            self._inotify.watch(self.directory, IN_MODIFY | IN_CREATE)
-            self._loop.add_reader(self._inotify.fileno(), self._changed)
+            self._watch = self._watches.add(self.directory, self._changed)
         except OSError:
-            # Out of inotify instances: progress is then read once a second; the end still comes from the pidfd.
-            self._inotify = None
+            # Out of inotify watches: progress is then read once a second; the end still comes from the pidfd.
             self._later(1.0, self._tick)
         self._read_events()
         self._later(wall, self._over_time, wall)
@@ -79,14 +80,16 @@ class Worker:
         self._read_events()
         self._later(1.0, self._tick)
 
-    def _changed(self) -> None:
-        assert self._inotify is not None
-        for _number, name in self._inotify.read():
-            if name == EVENTS:
-                self._read_events()
+    def _changed(self, name: str) -> None:
         self._seen = time.monotonic()
+        if name == EVENTS and self._reading is None:
+            # A moment later: short phases come in one read.
+            self._reading = self._loop.call_later(READ_AFTER, self._read_events)
 
     def _read_events(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
         try:
             with (self.directory / EVENTS).open("rb") as handle:
                 handle.seek(self._offset)
@@ -185,7 +188,9 @@ class Worker:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
-        if self._inotify is not None:
-            self._loop.remove_reader(self._inotify.fileno())
-            self._inotify.close()
-            self._inotify = None
+        if self._watch is not None:
+            self._watches.remove(self._watch)
+            self._watch = None
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
