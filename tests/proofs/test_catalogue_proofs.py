@@ -1,0 +1,56 @@
+"""The shipped catalogue proves itself on real control planes: a cut of it always, all of it in the soak."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from devops_bench.agents.sandbox import detect
+from devops_bench.proofs.cases import Case, load_cases
+from devops_bench.proofs.engine import TaskState, prove
+from devops_bench.tasks import FoundTask, find_tasks, load_task, proof_state
+from devops_bench.tasks.proved import ProofState
+
+ROOT = Path(__file__).resolve().parents[2] / "tasks"
+ALL = find_tasks("ALL", root=ROOT)
+
+
+@pytest.mark.parametrize("found", ALL, ids=[found.key for found in ALL])
+def test_stored_proofs_are_of_these_files(found: FoundTask) -> None:
+    assert proof_state(found.folder) is ProofState.CURRENT, f"run `devops-bench tasks validate {found.key}`"
+
+
+@pytest.mark.parametrize("found", ALL, ids=[found.key for found in ALL])
+def test_tasks_are_complete(found: FoundTask) -> None:
+    task = load_task(found.file, key=found.key, strict=True)
+    assert task.validated
+    assert load_cases(task)[1] == []
+
+
+def test_the_catalogue_is_large_enough() -> None:
+    providers = [load_task(found.file, key=found.key).provider for found in ALL]
+    assert providers.count("kwok") >= 6 and providers.count("none") >= 2
+
+
+@pytest.mark.kwok
+def test_a_cut_of_one_task_proves_itself_on_a_real_plane(kube_binary: Path) -> None:
+    wanted = {"idle", "patch-service", "patch-service without step 2 (the name of the port)", "redeploy"}
+
+    def only(case: Case) -> bool:
+        return case.name in wanted
+
+    (report,) = prove(find_tasks("kwok/pricing-unreachable", root=ROOT), detect(os.environ), jobs=2, only=only)
+    assert {case.outcome.case.name for case in report.cases} == wanted
+    assert [line for case in report.cases for line in case.findings] == []
+    assert report.static == []
+
+
+@pytest.mark.soak
+@pytest.mark.kwok
+@pytest.mark.parametrize("found", ALL, ids=[found.key for found in ALL])
+def test_every_task_proves_itself(found: FoundTask, kube_binary: Path) -> None:
+    (report,) = prove([found], detect(os.environ))
+    assert report.lines() == []
+    assert report.state is TaskState.PROVED
