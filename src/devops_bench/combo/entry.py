@@ -51,6 +51,8 @@ def preload(run_dir: Path) -> None:
     warm.flush()
     plan = Plan.read(run_dir)
     _plan[:] = [plan]
+    if _uses_checks(plan):
+        import_module("jsonpath")
     used = {combo.config.agent for combo in plan.combos}
     with contextlib.suppress(ImportError):
         for name in (name for agent, names in HEAVY.items() if agent in used for name in names):
@@ -59,6 +61,15 @@ def preload(run_dir: Path) -> None:
             _preload_clients(plan)
     with contextlib.suppress(BenchError):
         detect(os.environ)  # tries the sandbox once and remembers
+
+
+def _uses_checks(plan: Plan) -> bool:
+    """Whether some task verifies anything, told from the text alone; unreadable ones are the combos' to report."""
+    for name in {combo.task_file for combo in plan.combos}:
+        with contextlib.suppress(OSError):
+            if b"verification_spec" in Path(name).read_bytes():
+                return True
+    return False
 
 
 def _preload_clients(plan: Plan) -> None:

@@ -69,11 +69,14 @@ class Watches:
     """Many folders on one inotify instance inside an event loop.
 
     One instance, because closing one waits for the kernel (about 15 ms), while forgetting a watch does not, and because
-    a user has only 128 of them on many hosts.
+    a user has only 128 of them on many hosts. Events are taken `settle` seconds after the first one, so that a busy run
+    wakes the loop a few times a second and not at every write.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, settle: float = 0.05) -> None:
         self._loop = loop
+        self._settle = settle
+        self._timer: asyncio.TimerHandle | None = None
         self._inotify: Inotify | None = None
         self._callbacks: dict[int, Callable[[str], None]] = {}
 
@@ -81,7 +84,7 @@ class Watches:
         """Call `callback(name)` when something below `path` changes; OSError when the host's limits are reached."""
         if self._inotify is None:
             self._inotify = Inotify()
-            self._loop.add_reader(self._inotify.fileno(), self._readable)
+            self._listen()
         number = self._inotify.watch(path, IN_MODIFY | IN_CREATE)
         self._callbacks[number] = callback
         return number
@@ -92,15 +95,29 @@ class Watches:
         if self._inotify is not None:
             self._inotify.unwatch(number)
 
+    def _listen(self) -> None:
+        self._timer = None
+        assert self._inotify is not None
+        self._loop.add_reader(self._inotify.fileno(), self._readable)
+
     def _readable(self) -> None:
+        assert self._inotify is not None
+        self._loop.remove_reader(self._inotify.fileno())
+        self._timer = self._loop.call_later(self._settle, self._take)
+
+    def _take(self) -> None:
         assert self._inotify is not None
         for number, name in dict.fromkeys(self._inotify.read()):
             callback = self._callbacks.get(number)
             if callback is not None:
                 callback(name)
+        self._listen()
 
     def close(self) -> None:
         """Forget all watches."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._inotify is not None:
             self._loop.remove_reader(self._inotify.fileno())
             self._inotify.close()

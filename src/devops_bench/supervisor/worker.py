@@ -23,7 +23,6 @@ from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor.inotify import Watches
 
 # Events of a combo that go into the run's journal as they are; anything else counts as activity.
-READ_AFTER = 0.05  # seconds
 MERGED = frozenset({"phase", "guard_blocked", "heartbeat"})
 
 
@@ -50,7 +49,6 @@ class Worker:
         self._pidfd: int | None = None
         self._watches = watches
         self._watch: int | None = None
-        self._reading: asyncio.TimerHandle | None = None
         self._offset = 0
         self._seen = time.monotonic()
         self._reported = 0.0
@@ -82,14 +80,10 @@ class Worker:
 
     def _changed(self, name: str) -> None:
         self._seen = time.monotonic()
-        if name == EVENTS and self._reading is None:
-            # A moment later: short phases come in one read.
-            self._reading = self._loop.call_later(READ_AFTER, self._read_events)
+        if name == EVENTS:
+            self._read_events()
 
     def _read_events(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
         try:
             with (self.directory / EVENTS).open("rb") as handle:
                 handle.seek(self._offset)
@@ -191,6 +185,3 @@ class Worker:
         if self._watch is not None:
             self._watches.remove(self._watch)
             self._watch = None
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None

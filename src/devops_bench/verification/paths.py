@@ -13,13 +13,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import jsonpath
-from jsonpath.segments import JSONPathRecursiveDescentSegment, JSONPathSegment
-from jsonpath.selectors import IndexSelector, NameSelector
+from typing import TYPE_CHECKING, Any
 
 from devops_bench.verification.ops import MISSING
+
+if TYPE_CHECKING:
+    # A quarter of a second of imports: paid when a path is compiled, by the fork server if a task has one.
+    from jsonpath.segments import JSONPathSegment
 
 MOST_MATCHES = 10_000  # of one object: a recursive path over a hostile object must end
 
@@ -58,6 +58,8 @@ def compile_path(text: str) -> Path:
     """Compile `text`. Raises BadPath naming it."""
     if _PATTERN_IN_FILTER.search(_QUOTED.sub("''", text)):
         raise BadPath(f"path {text!r} holds a pattern; use op: matches")
+    import jsonpath
+
     try:
         query = jsonpath.compile(normalise(text))
     except (jsonpath.JSONPathError, ValueError, RecursionError) as error:
@@ -70,12 +72,17 @@ def compile_path(text: str) -> Path:
 
 def _single(segment: JSONPathSegment) -> bool:
     """True when the segment yields at most one child."""
+    from jsonpath.segments import JSONPathRecursiveDescentSegment
+    from jsonpath.selectors import IndexSelector, NameSelector
+
     if isinstance(segment, JSONPathRecursiveDescentSegment) or len(segment.selectors) != 1:
         return False
     return isinstance(segment.selectors[0], NameSelector | IndexSelector)
 
 
 def _resolve(segments: Sequence[JSONPathSegment], document: Any) -> list[Any]:
+    import jsonpath
+
     query = jsonpath.JSONPath(env=segments[0].env, segments=segments)
     found: list[Any] = []
     try:
