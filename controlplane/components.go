@@ -39,6 +39,10 @@ func init() {
 		return 0
 	}
 	commands["kwok-controller"] = func(args []string) int {
+		if len(args) == 1 && args[0] == "--version" {
+			fmt.Println("kwok version", pins().Kwok)
+			return 0
+		}
 		if err := runKwokController(args); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1

@@ -76,11 +76,11 @@ func up(args []string) int {
 	if err != nil {
 		end.fail(err)
 	}
+	settle()
 	line.Seconds = float64(time.Since(started).Milliseconds()) / 1000
 	if err := json.NewEncoder(os.Stdout).Encode(line); err != nil {
 		end.fail(err)
 	}
-	settle()
 	select {}
 }
 
