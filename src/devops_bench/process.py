@@ -65,10 +65,15 @@ class ProcessIdentity:
 
     def state(self) -> str | None:
         """The state letter of /proc (R, S, T, Z ...), or None when this very process is gone."""
-        if self.boot != boot_id() or self.namespace != _own_pid_namespace():
+        if self.foreign:
             return None
         now = _stat(self.pid)
         return now[0] if now is not None and now[1] == self.ticks else None
+
+    @property
+    def foreign(self) -> bool:
+        """True when this process cannot tell whether it lives: another boot, or another pid namespace."""
+        return self.boot != boot_id() or self.namespace != _own_pid_namespace()
 
     def alive(self) -> bool:
         """True while it runs or is stopped; a zombie has ended."""

@@ -270,3 +270,84 @@ def test_a_disk_that_fills_up_stops_the_launching_and_loses_nothing(world: World
         assert len(scored) == len(set(scored)) == 4, "no finished combo ran again"
     finally:
         subprocess.run(["umount", "-l", str(mount)], check=False)
+
+
+WAITING = "for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done"
+
+
+def test_a_combo_that_somebody_else_stops_is_planned_again(world: World) -> None:
+    run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
+    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    subprocess.run(["kill", "-TERM", str(of(run_dir, "combo_started")[0]["worker"]["pid"])], check=True)
+    until(lambda: of(run_dir, "combo_replanned"), "it is planned again")
+    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"][1:], "it works again")
+    (world.state / RID / "workspace" / "go").write_text("")
+    done(run_dir)
+    assert [e["state"] for e in of(run_dir, "combo_finished")] == ["stopped", "scored"]
+
+
+def test_stop_right_after_the_launch_starts_nothing_more(world: World) -> None:
+    run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
+    stopped = world.call("stop", run_dir.name)
+    assert stopped.returncode == 0, stopped.stderr
+    assert not [e for e in of(run_dir, "phase") if e["phase"] == "agent"]
+    assert of(run_dir, "stop_requested")
+    assert_no_residue(world)
+
+
+def test_a_malformed_setting_refuses_the_resume_and_the_run_stays_resumable(world: World) -> None:
+    run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
+    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    assert world.call("stop", "--now", run_dir.name).returncode == 0
+    refused = world.call("resume", "--detach", run_dir.name, BENCH_STALL_SEC="abc")
+    assert refused.returncode == 2 and "BENCH_STALL_SEC" in refused.stderr and refused.stderr.count("\n") == 1
+    assert world.call("resume", "--detach", run_dir.name).returncode == 0
+    until(lambda: len([e for e in of(run_dir, "phase") if e["phase"] == "agent"]) > 1, "the agent works again")
+    (world.state / RID / "workspace" / "go").write_text("")
+    done(run_dir)
+
+
+def test_attach_to_an_old_run_leaves_the_same_combo_of_a_new_run_alone(world: World) -> None:
+    task = world.task(before=WAITING)
+    old = world.launch(*world.matrix(task))
+    until(lambda: [e for e in of(old, "phase") if e["phase"] == "agent"], "the agent works")
+    pids = [json.loads((old / "supervisor.json").read_text())["pid"], of(old, "combo_started")[0]["worker"]["pid"]]
+    for pid in pids:
+        subprocess.run(["kill", "-KILL", str(pid)], check=True)
+    new = world.launch(*world.matrix(task))
+    until(lambda: [e for e in of(new, "phase") if e["phase"] == "agent"], "the new one works")
+    assert world.call("attach", old.name).returncode == 3
+    (world.state / RID / "workspace" / "go").write_text("")
+    done(new)
+    assert (new / RID / "status").read_text() == "exit=0\n"
+
+
+def test_the_combo_command_refuses_a_combo_that_is_active(world: World) -> None:
+    task = world.task(before=WAITING)
+    env = world.environment(BENCH_AGENT_TYPE="scripted", RESULTS_ROOT=str(world.root / "out"))
+    command = [PROGRAM, "combo", str(task)]
+    first = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    workspace = world.state / RID / "workspace"
+    until(workspace.exists, "the first one works")
+    second = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert second.returncode == 2 and RID in second.stderr and second.stderr.count("\n") == 1
+    (workspace / "go").write_text("")
+    out, err = first.communicate(timeout=60)
+    assert first.returncode == 0, out + err
+
+
+def test_what_agents_put_into_reasons_does_not_drive_the_terminal(world: World) -> None:
+    text = world.root / "tasks" / "loud"
+    (text / "solution").mkdir(parents=True)
+    (text / "task.yaml").write_text(
+        "task_id: loud\nname: loud\ninfrastructure: {deployer: noop, provider: none}\nprompt: Say it.\n"
+        "verification_spec:\n  - name: said\n    check: {type: command, command: [bash, say.sh]}\n"
+    )
+    (text / "solution" / "solve.sh").write_text(
+        "# fix: say\nprintf 'printf \"\\\\033]0;owned\\\\007\\\\033[2Jfake\\\\n\" >&2; exit 1' > say.sh\n# end\n"
+    )
+    finished = world.call("run", *world.matrix(text))
+    assert finished.returncode == 1
+    for shown in (finished.stdout, world.call("status", "--all").stdout, world.call("events").stdout):
+        assert "\x1b" not in shown and "\x07" not in shown
+        assert "said" in shown

@@ -110,9 +110,7 @@ EVENTS = st.lists(
         ),
         st.builds(finished, st.sampled_from("abc"), st.sampled_from(["scored", "failed", "invalid", "stopped"])),
         st.builds(lambda rid: {"event": "phase", "rid": rid, "phase": "agent"}, st.sampled_from("abc")),
-        st.builds(
-            lambda rid: {"event": "retry_planned", "rid": rid, "attempt": 1, "delay": 1}, st.sampled_from("abc")
-        ),
+        st.builds(lambda rid: {"event": "retry_planned", "rid": rid, "attempt": 1, "delay": 1}, st.sampled_from("abc")),
         st.just({"event": "some_future_event", "x": 1}),
         st.just({"event": "summarised"}),
     ),

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench.combo.token import take_token
 from devops_bench.errors import RefusedError
 from devops_bench.process import identity
 from devops_bench.supervisor import locks
-from devops_bench.supervisor.locks import RunLock, take_token
+from devops_bench.supervisor.locks import RunLock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from devops_bench.supervisor.locks import RunLock, take_token
+from devops_bench.combo.token import take_token
+from devops_bench.supervisor.locks import RunLock
 if sys.argv[1] == "run":
     lock = RunLock(Path(sys.argv[2])); lock.acquire("supervisor")
 else:

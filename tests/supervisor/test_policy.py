@@ -36,27 +36,32 @@ def test_a_hung_combo_takes_one_slot_and_not_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "transient", "retries", "stopping", "again"),
+    ("state", "transient", "retries", "again"),
     [
-        (ComboState.INVALID, True, 0, False, True),
-        (ComboState.INVALID, True, 1, False, True),
-        (ComboState.INVALID, True, policy.MAX_RETRIES, False, False),
-        (ComboState.INVALID, True, 0, True, False),
-        (ComboState.INVALID, False, 0, False, False),
-        (ComboState.FAILED, True, 0, False, False),
-        (ComboState.SCORED, True, 0, False, False),
-        (ComboState.STOPPED, True, 0, False, False),
+        (ComboState.INVALID, True, 0, True),
+        (ComboState.INVALID, True, 1, True),
+        (ComboState.INVALID, True, policy.MAX_RETRIES, False),
+        (ComboState.INVALID, False, 0, False),
+        (ComboState.FAILED, True, 0, False),
+        (ComboState.SCORED, True, 0, False),
+        (ComboState.STOPPED, True, 0, False),
     ],
 )
 def test_only_transient_invalid_attempts_are_tried_again(
-    state: ComboState, transient: bool, retries: int, stopping: bool, again: bool
+    state: ComboState, transient: bool, retries: int, again: bool
 ) -> None:
     outcome = Outcome(state, 1, signature="x", transient=transient)
-    assert (policy.decide_retry(outcome, retries, stopping, random.Random(1)) is not None) is again
+    assert (policy.decide_retry(outcome, retries, random.Random(1)) is not None) is again
+
+
+def test_a_cause_that_names_a_delay_is_waited_for() -> None:
+    outcome = Outcome(ComboState.INVALID, 1, signature="x", transient=True, delay=30.0)
+    retry = policy.decide_retry(outcome, 0, random.Random(1))
+    assert retry is not None and retry.delay == 30.0
 
 
 def test_backoff_grows() -> None:
     outcome = Outcome(ComboState.INVALID, 1, signature="x", transient=True)
-    first = policy.decide_retry(outcome, 0, False, random.Random(1))
-    second = policy.decide_retry(outcome, 1, False, random.Random(1))
+    first = policy.decide_retry(outcome, 0, random.Random(1))
+    second = policy.decide_retry(outcome, 1, random.Random(1))
     assert first is not None and second is not None and second.delay > first.delay

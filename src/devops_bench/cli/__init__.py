@@ -86,7 +86,9 @@ def run_command(module: str, args: Sequence[str], prog: str) -> int:
             return ExitCode.USAGE
         return int(result) if isinstance(result, int) else ExitCode.OK
 
-    return guarded(call)
+    code = guarded(call)
+    # The combo command has three exit codes, whatever went wrong; interruption apart.
+    return ExitCode.USAGE if module == "combo" and code in {ExitCode.INVALID, ExitCode.REFUSED} else code
 
 
 def guarded(call: object) -> int:

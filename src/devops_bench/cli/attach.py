@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from devops_bench import paths, settings
+
+if TYPE_CHECKING:
+    from devops_bench.supervisor.follow import Ending
 
 
 @click.command()
@@ -41,7 +45,7 @@ def attach(run_dir: Path, as_json: bool = False) -> int:
     return conclude(run_dir, followed.ending, int(followed.exit_code), as_json)
 
 
-def conclude(run_dir: Path, ending: str, exit_code: int, as_json: bool) -> int:
+def conclude(run_dir: Path, ending: Ending, exit_code: int, as_json: bool) -> int:
     """Print the summary of a finished run, or how to go on with an unfinished one."""
     from devops_bench.supervisor.follow import Ending
 

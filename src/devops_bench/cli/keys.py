@@ -10,10 +10,14 @@ from devops_bench.matrix.plan import PlanOptions
 def with_secrets(env: Mapping[str, str]) -> dict[str, str]:
     """`env` plus what `~/secrets.env` adds; a variable that is already set wins. Raises ConfigError."""
     from devops_bench.matrix.secrets import read_secrets, secrets_file
+    from devops_bench.redact import SECRET_NAMES
 
     secrets = read_secrets(secrets_file(env))
     # An empty variable is an unset one: it hides no key of the file.
-    return {**env, **{name: secrets[name] for name in secrets if not env.get(name, "").strip()}}
+    found = {**env, **{name: secrets[name] for name in secrets if not env.get(name, "").strip()}}
+    if secrets:
+        found[SECRET_NAMES] = ",".join(sorted({*secrets, *env.get(SECRET_NAMES, "").split(",")} - {""}))
+    return found
 
 
 def supervisor_environment(options: PlanOptions, env: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 
 from devops_bench import paths
 from devops_bench.errors import ConfigError
+from devops_bench.plaintext import visible
 
 
 @click.command()
@@ -21,9 +23,9 @@ def command(stamp: str, rid: str | None, follow: bool) -> int:
 
     run_dir = runs.find(stamp, paths.runs_root())
     if rid is None:
-        return pour(run_dir / launch.LOG, run_dir / ".done", follow)
+        return pour(run_dir, run_dir / launch.LOG, run_dir / ".done", follow)
     folder = run_dir / choose(run_dir, rid)
-    return pour(folder / "run.log", folder / "status", follow)
+    return pour(run_dir, folder / "run.log", folder / "status", follow)
 
 
 def choose(run_dir: Path, wanted: str) -> str:
@@ -41,28 +43,32 @@ def choose(run_dir: Path, wanted: str) -> str:
     raise ConfigError(f"no combo {wanted!r}", where=run_dir, fix=f"one is {rids[0]}" if rids else "the plan is empty")
 
 
-def pour(path: Path, end: Path, follow: bool) -> int:
-    """Print the file, and what is added to it until `end` exists."""
+def pour(run_dir: Path, path: Path, end: Path, follow: bool) -> int:
+    """Print the file, and what is added to it until `end` exists or nobody works on the run any more."""
+    if not follow:
+        if not path.exists():
+            raise ConfigError("no log yet", where=path, fix="wait until the combo has started, or use --follow")
+        print_from(path, 0)
+        return 0
+    from devops_bench.supervisor import locks, summary
     from devops_bench.supervisor.inotify import IN_CREATE, IN_MODIFY, IN_MOVED_TO, Inotify
 
-    if not path.exists() and not follow:
-        raise ConfigError("no log yet", where=path, fix="wait until the combo has started, or use --follow")
-    offset = print_from(path, 0)
-    if not follow:
-        return 0
-    import select
-
-    watcher = Inotify()
+    watcher, offset = Inotify(), 0
     try:
-        watcher.watch(path.parent, IN_MODIFY | IN_CREATE | IN_MOVED_TO)
-        while not end.exists():
+        watcher.watch(run_dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO)
+        watched = False
+        while True:
+            over = end.exists() or (run_dir / summary.DONE).exists() or not locks.held(run_dir)
+            if not watched and path.parent.is_dir():
+                watcher.watch(path.parent, IN_MODIFY | IN_CREATE | IN_MOVED_TO)
+                watched = True
             offset = print_from(path, offset)
+            if over:
+                return 0
             select.select([watcher.fileno()], [], [], 1.0)
             list(watcher.read())
-        print_from(path, offset)
     finally:
         watcher.close()
-    return 0
 
 
 def print_from(path: Path, offset: int) -> int:
@@ -73,7 +79,6 @@ def print_from(path: Path, offset: int) -> int:
             raw = handle.read()
     except FileNotFoundError:
         return offset
-    text = raw.decode(errors="replace")
-    sys.stdout.write("".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text))
+    sys.stdout.write(visible(raw.decode(errors="replace")))
     sys.stdout.flush()
     return offset + len(raw)

@@ -83,7 +83,7 @@ def launch(plan: Any, env: dict[str, str], *, detach: bool, no_wait: bool, yes: 
     run_dir = ids.reserve_run_dir(paths.runs_root())
     try:
         replace(plan, stamp=run_dir.name).write(run_dir)
-        launcher.start(run_dir, supervisor_environment(plan.options, os.environ))
+        launcher.start(run_dir, supervisor_environment(plan.options, env))
     except BaseException:
         if not (run_dir / "journal.jsonl").exists() or (run_dir / "journal.jsonl").stat().st_size == 0:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -125,7 +125,7 @@ def confirm(plan: Any, yes: bool) -> None:
 
 def refuse_active(plan: Any, env: dict[str, str]) -> None:
     """With --no-wait: RefusedError when another run on this host holds one of the combos."""
-    from devops_bench.supervisor.locks import take_token
+    from devops_bench.combo.token import take_token
 
     root = paths.state_root(env)
     for combo in plan.combos:

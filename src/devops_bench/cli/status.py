@@ -59,6 +59,7 @@ def overall(state: RunState, living: bool) -> str:
 
 def as_text(data: dict[str, Any], state: RunState, show_all: bool) -> str:
     """A few lines for a person."""
+    from devops_bench.plaintext import one_line
     from devops_bench.supervisor.view import age, progress
 
     lines = [f"{data['stamp']}  {data['state']}", progress(state)]
@@ -69,7 +70,9 @@ def as_text(data: dict[str, Any], state: RunState, show_all: bool) -> str:
             lines.append(f"  running  {rid}  {combo.phase or 'start'}  {age(combo.started)}")
         elif combo.state.value in {"failed", "invalid", "waiting", "stopped"} or show_all:
             klass = f" [{combo.klass}]" if combo.klass else ""
-            lines.append(f"  {combo.state.value:<8} {rid}{klass}{': ' + combo.reason if combo.reason else ''}")
+            lines.append(
+                f"  {combo.state.value:<8} {rid}{klass}{': ' + one_line(combo.reason) if combo.reason else ''}"
+            )
     if data["state"] in {"stopped", "interrupted"}:
         lines.append(f"go on with `devops-bench resume {data['stamp']}`")
     return "\n".join(lines)

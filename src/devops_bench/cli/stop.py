@@ -16,7 +16,7 @@ from devops_bench import paths, settings
 def command(stamp: str, now: bool) -> int:
     """Stop run STAMP: nothing new starts, running combos tear down (or are killed), the run can be resumed."""
     from devops_bench.process import wait_ended
-    from devops_bench.supervisor import collect, runs, summary
+    from devops_bench.supervisor import collect, runs, snapshot, summary
     from devops_bench.supervisor.follow import alive
 
     run_dir = runs.find(stamp, paths.runs_root())
@@ -34,7 +34,9 @@ def command(stamp: str, now: bool) -> int:
                     return 3
             finally:
                 os.close(fd)
-    else:
+    state, _offset = snapshot.load(run_dir)
+    if not state.stop_requested and not state.done:
+        # Dead, or dead before it could hear us: its combos may go on.
         collect.collect(run_dir, os.environ, stop="now" if now else "graceful", grace=settings.value("stop_grace"))
     click.echo(f"stopped; go on with `devops-bench resume {run_dir.name}`", err=True)
     return 0

@@ -163,8 +163,10 @@ class Attempt:
         if here is not None:
             self.enter(Phase.TEARDOWN)
             self.audit = world.keep_audit(here)
+            if self.judge is not None:
+                self.judge.sandbox.close()
             try:
-                self.residue = world.teardown(here, self.request.env)
+                self.residue = world.teardown(here, self.request.plan.options.no_teardown)
             except Exception as error:
                 self.residue = [f"teardown failed: {type(error).__name__}: {error}"]
             for line in self.residue:
@@ -172,11 +174,10 @@ class Attempt:
         self.enter(Phase.RECORD)
         try:
             score, passed = recording.write(self)
-        except OSError as error:
-            self.failure = of_exception(error, Phase.RECORD)
+        except Exception as error:
+            self._failed(error)
             score, passed, failed_in = None, False, Phase.RECORD
-        if here is not None:
-            self.residue += world.remove_state(here.state_dir)
+        self.residue += world.remove_state(world.state_dir_of(self.request))
         return self._outcome(failed_in, score, passed)
 
     def _outcome(self, failed_in: Phase, score: float | None, passed: bool) -> Outcome:
@@ -185,7 +186,7 @@ class Attempt:
         common: dict[str, Any] = {
             "cost_usd": cost,
             "tokens": usage.total if usage is not None else None,
-            "residue": tuple(self.residue),
+            "residue": tuple(self.redactor.obj(self.residue)),
         }
         if self.stopped:
             return Outcome(ComboState.STOPPED, 1, phase=failed_in.value, reason="stopped", **common)

@@ -10,13 +10,16 @@ from devops_bench.errors import BenchError
 
 
 def sweep_combo(state_root: Path, rid: str, cluster_name: str) -> list[str]:
-    """End the combo's control plane and strays, remove its private state; one line for each thing that is left."""
+    """End the combo's control plane, remove its private state; one line for each thing that is left.
+
+    The caller holds the combo's token. Agents need no sweep: they end with their combo, sandboxed or not.
+    """
     from devops_bench.clusters import namespaces
     from devops_bench.clusters.sweep import sweep
 
     sweep(state_root, only=cluster_name)
     state_dir = state_root / rid
-    left = [*end_strays(rid), *scratch.remove(state_dir)]
+    left = scratch.remove(state_dir)
     try:
         namespaces.remove(state_root, cluster_name)
     except BenchError as error:
@@ -24,16 +27,4 @@ def sweep_combo(state_root: Path, rid: str, cluster_name: str) -> list[str]:
     shutil.rmtree(state_dir, ignore_errors=True)
     if state_dir.exists():
         left.append(f"folder {state_dir}")
-    return left
-
-
-def end_strays(rid: str) -> list[str]:
-    """Kill processes of an unsandboxed agent that outlived their combo, found by the tag in their environment."""
-    from devops_bench.process import end_process, identity, tagged
-
-    left = []
-    for pid in tagged("DEVOPS_BENCH_COMBO", rid):
-        who = identity(pid)
-        if who is not None and not end_process(who, 0.5):
-            left.append(f"process {pid} of the agent")
     return left

@@ -17,7 +17,7 @@ from typing import Any
 
 from devops_bench.combo.events import EventLog
 from devops_bench.combo.failure import PlaneLost, Stopped
-from devops_bench.combo.outcome import Outcome
+from devops_bench.combo.outcome import CRASHED, Outcome
 from devops_bench.combo.request import Request
 from devops_bench.combo.runlog import RunLog, capture
 from devops_bench.combo.world import World
@@ -45,7 +45,7 @@ def preload(run_dir: Path) -> None:
 
     assert attempt
     code_hash()  # remembered
-    _redactor[:] = [Redactor.from_env(os.environ)]
+    _redactor[:] = [Redactor.of_run(os.environ)]
     warm = _redactor[0].stream()
     warm.feed(b"patterns are compiled on first use")
     warm.flush()
@@ -104,17 +104,26 @@ def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:
             plane_fd=fds.get("plane"),
             token_fd=fds.get("token"),
         )
-        return run_here(full, log, redactor).exit
-    except BaseException as error:  # the last net: the outcome must say what happened
-        log.write("".join(traceback.format_exception(error)))
-        reason = redactor.text(f"{type(error).__name__}: {error}")
-        outcome = Outcome(
-            ComboState.INVALID, 1, klass=FailureClass.HARNESS.value, signature="combo-crashed", reason=reason
-        )
-        outcome.write(directory, rid=rid, attempt=int(request["attempt"]))
-        return outcome.exit
+        return run_guarded(full, log, redactor).exit
     finally:
         log.close()
+
+
+def run_guarded(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
+    """As `run_here`; whatever escapes it is our fault and still leaves an outcome."""
+    try:
+        return run_here(request, log, redactor)
+    except BaseException as error:
+        log.write("".join(traceback.format_exception(error)))
+        outcome = Outcome(
+            ComboState.INVALID,
+            1,
+            klass=FailureClass.HARNESS.value,
+            signature=CRASHED,
+            reason=redactor.text(f"{type(error).__name__}: {error}"),
+        )
+        outcome.write(request.directory, rid=request.combo.rid, attempt=request.attempt)
+        return outcome
 
 
 def run_here(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
@@ -142,9 +151,12 @@ def run_here(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
 
 def _signals(error: type[BaseException]) -> None:
     def stop(_signal: int, _frame: object) -> None:
+        # Once: a second signal must not interrupt what the first one set going.
+        _shield()
         raise error
 
     def lost(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
         raise PlaneLost
 
     signal.signal(signal.SIGTERM, stop)

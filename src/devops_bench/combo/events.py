@@ -41,7 +41,7 @@ class EventLog:
     def emit(self, event: str, **fields: Any) -> None:
         """Append one event; a full disk is not this log's business and never ends a combo."""
         record = {"time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), "event": event}
-        line = (json.dumps({**record, **self._redactor.obj(fields)}, ensure_ascii=False, default=str) + "\n").encode()
+        line = (json.dumps({**record, **self._redactor.obj(fields)}, default=str) + "\n").encode()
         with self._lock:
             if self._written + len(line) > CAP_BYTES and event != "phase":
                 return
@@ -72,3 +72,18 @@ class EventLog:
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
+
+
+def last_phase(directory: Path) -> str:
+    """The last phase that an attempt entered, as far as its events tell; empty when they tell nothing."""
+    try:
+        lines = (directory / NAME).read_bytes().splitlines()
+    except OSError:
+        return ""
+    for line in reversed(lines):
+        if b'"event": "phase"' in line:
+            try:
+                return str(json.loads(line)["phase"])
+            except (ValueError, KeyError, TypeError):
+                continue
+    return ""

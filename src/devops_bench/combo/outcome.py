@@ -11,13 +11,15 @@ from devops_bench.paths import atomic_write
 from devops_bench.settings import ComboState
 
 NAME = "outcome.json"
+CRASHED = "combo-crashed"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an attempt ended. `klass` is a FailureClass value for invalid ones, `exit` the contract's 0, 1 or 128+n.
 
-    `transient` says that the same thing may work when tried again. Cost is USD, None when unknown.
+    `transient` says that the same thing may work when tried again, `delay` seconds later at the earliest. Cost is USD,
+    None when unknown.
     """
 
     state: ComboState
@@ -30,6 +32,7 @@ class Outcome:
     cost_usd: float | None = None
     tokens: int | None = None
     transient: bool = False
+    delay: float = 0.0
     residue: tuple[str, ...] = ()
 
     def fields(self) -> dict[str, Any]:
@@ -44,11 +47,12 @@ class Outcome:
             "score": self.score,
             "cost_usd": self.cost_usd,
             "tokens": self.tokens,
+            "transient": self.transient,
         }
 
     def write(self, directory: Path, **more: Any) -> None:
         """Write `outcome.json` durably; `more` are extra keys (rid, attempt, ended)."""
-        data = {**more, **self.fields(), "transient": self.transient, "residue": list(self.residue)}
+        data = {**more, **self.fields(), "delay": self.delay, "residue": list(self.residue)}
         atomic_write(directory / NAME, json.dumps(data, indent=1) + "\n")
 
 
@@ -67,6 +71,7 @@ def read(directory: Path) -> Outcome | None:
             cost_usd=data.get("cost_usd"),
             tokens=data.get("tokens"),
             transient=bool(data.get("transient")),
+            delay=float(data.get("delay") or 0.0),
             residue=tuple(str(item) for item in data.get("residue") or ()),
         )
     except (OSError, ValueError, KeyError, TypeError):

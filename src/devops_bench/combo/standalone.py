@@ -6,6 +6,7 @@ Each task runs in a forked process of its own, exactly as in a matrix; the attem
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,21 +14,25 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from devops_bench import settings
 from devops_bench.combo import entry, outcome
+from devops_bench.combo.cleanup import sweep_combo
 from devops_bench.combo.request import Request
 from devops_bench.combo.runlog import RunLog, capture
-from devops_bench.errors import ConfigError, RefusedError
-from devops_bench.matrix import presets
+from devops_bench.combo.token import take_token
+from devops_bench.errors import ConfigError
+from devops_bench.matrix import ids, presets
 from devops_bench.matrix.axes import read_axes
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.expand import expand
 from devops_bench.matrix.plan import Combo, Plan
 from devops_bench.paths import DIR_MODE, atomic_write, private_dir
+from devops_bench.paths import state_root as state_root_of
+from devops_bench.plaintext import one_line
 from devops_bench.redact import Redactor
 
 DEFAULT_ROOT = "results"
@@ -37,10 +42,11 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@~,-]{0,199}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """A checked request: the plan, where its run folder goes, whether tasks run at once."""
+    """A checked request: the plan, where its run folder goes and what it is called, whether tasks run at once."""
 
     plan: Plan
-    run_dir: Path
+    root: Path
+    run_id: str | None
     parallel: bool
     env: Mapping[str, str] = field(repr=False)
 
@@ -81,11 +87,15 @@ def read(source: Path, flags: Mapping[str, Any], env: Mapping[str, str]) -> Stan
     plan = replace(plan, combos=plan.combos[:limit])
     root = Path(get("results_root", "RESULTS_ROOT") or DEFAULT_ROOT)
     parallel = flags.get("parallel") if flags.get("parallel") is not None else settings.flag("BENCH_PARALLEL", env)
-    name = f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}"
     run_id = get("run_id", "RUN_ID")
     if run_id is not None and not RUN_ID.fullmatch(run_id):
         raise ConfigError(f"run id {run_id!r} is not safe as a file name", fix="use letters, digits, . _ -")
-    return Standalone(plan, root / (f"{name}_{run_id}" if run_id else name), bool(parallel), env)
+    if run_id is not None and len(plan.combos) == 1:
+        # The run's id is the combo's: state folder, token and cluster name follow from it.
+        token = ids.token(run_id)
+        name = ids.cluster_name(token, spec.cluster_base)
+        plan = replace(plan, combos=(replace(plan.combos[0], rid=run_id, token=token, cluster_name=name),))
+    return Standalone(plan, root, run_id, bool(parallel), env)
 
 
 def _limit(raw: str | None) -> int | None:
@@ -97,38 +107,56 @@ def _limit(raw: str | None) -> int | None:
 
 
 def run(job: Standalone) -> int:
-    """Run all tasks of a job that passed the preflight; 0 when none failed, else 1. RefusedError when it exists."""
-    private_dir(job.run_dir.parent)
-    try:
-        job.run_dir.mkdir(mode=DIR_MODE)
-    except FileExistsError:
-        raise RefusedError(
-            f"{job.run_dir} exists already", fix="try again in a second or give another --run-id"
-        ) from None
-    redactor = Redactor.from_env(job.env)
+    """Run all tasks of a job that passed the preflight; 0 when none failed, else 1.
+
+    Raises ConfigError when one of them is active elsewhere on this host.
+    """
+    state_root = state_root_of(job.env)
+    tokens = _take_tokens(job, state_root)
+    run_dir = _reserve(job)
+    redactor = Redactor.of_run(job.env)
     running: dict[int, tuple[Combo, Path]] = {}
     failed = False
     at_once = job.plan.options.max_parallel if job.parallel else 1
-    attempts: list[tuple[Combo, Path]] = []
+    attempts: list[Path] = []
     for combo in job.plan.combos:
         while len(running) >= at_once:
-            failed |= _reap(running)
-        directory = _attempt_dir(job, combo)
-        attempts.append((combo, directory))
+            failed |= _reap(running, state_root)
+        directory = run_dir if len(job.plan.combos) == 1 else private_dir(run_dir / combo.rid / run_dir.name)
+        attempts.append(directory)
         print(f"{combo.task_key}: {combo.model} with {combo.config.preset}", flush=True)
         running[_fork(job, combo, directory, redactor)] = (combo, directory)
     while running:
-        failed |= _reap(running)
-    merge(job.run_dir, [directory for _combo, directory in attempts])
-    print(f"results in {job.run_dir}")
+        failed |= _reap(running, state_root)
+    for fd in tokens:
+        os.close(fd)
+    merge(run_dir, attempts)
+    print(f"results in {run_dir}")
     return 1 if failed else 0
 
 
-def _attempt_dir(job: Standalone, combo: Combo) -> Path:
-    if len(job.plan.combos) == 1:
-        return job.run_dir
-    directory = job.run_dir / combo.rid / job.run_dir.name
-    return private_dir(directory)
+def _take_tokens(job: Standalone, state_root: Path) -> list[int]:
+    """The locks of all combos, held by this process and inherited by its children."""
+    held: list[int] = []
+    for combo in job.plan.combos:
+        fd = take_token(combo.token, state_root)
+        if fd is None:
+            raise ConfigError(f"combo {combo.rid} is active already on this host", fix="wait for it to end")
+        held.append(fd)
+    return held
+
+
+def _reserve(job: Standalone) -> Path:
+    """Make the run folder; the next second is taken when the name exists already."""
+    root = private_dir(job.root)
+    moment = datetime.now(UTC)
+    for step in range(3600):
+        name = f"run_{moment + timedelta(seconds=step):%Y%m%d_%H%M%S}"
+        run_dir = (root / (f"{name}_{job.run_id}" if job.run_id else name)).absolute()
+        with contextlib.suppress(FileExistsError):
+            run_dir.mkdir(mode=DIR_MODE)
+            return run_dir
+    raise ConfigError("no free run folder", where=root, fix="give another --run-id")
 
 
 def _fork(job: Standalone, combo: Combo, directory: Path, redactor: Redactor) -> int:
@@ -143,13 +171,13 @@ def _fork(job: Standalone, combo: Combo, directory: Path, redactor: Redactor) ->
         capture(log)
         env = launch_environment(job.plan.options, job.env)
         request = Request(plan=job.plan, combo=combo, attempt=1, directory=directory, env=env)
-        code = entry.run_here(request, log, redactor).exit
+        code = entry.run_guarded(request, log, redactor).exit
         log.close()
     finally:
         os._exit(code)
 
 
-def _reap(running: dict[int, tuple[Combo, Path]]) -> bool:
+def _reap(running: dict[int, tuple[Combo, Path]], state_root: Path) -> bool:
     """Wait for one task; True when it did not pass."""
     pid, _status = os.wait()
     if pid not in running:
@@ -157,10 +185,11 @@ def _reap(running: dict[int, tuple[Combo, Path]]) -> bool:
     combo, directory = running.pop(pid)
     found = outcome.read(directory)
     if found is None:
+        sweep_combo(state_root, combo.rid, combo.cluster_name)
         print(f"{combo.task_key}: died without an outcome; see {directory / 'run.log'}", flush=True)
         return True
     score = f" score {found.score:.2f}" if found.score is not None else ""
-    print(f"{combo.task_key}: {found.state}{score}{': ' + found.reason if found.reason else ''}", flush=True)
+    print(f"{combo.task_key}: {found.state}{score}{': ' + one_line(found.reason) if found.reason else ''}", flush=True)
     return found.exit != 0
 
 

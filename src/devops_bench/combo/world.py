@@ -6,7 +6,6 @@ Made in `provision` and `setup`, gone after it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,10 +69,15 @@ def facts(request: Request, cluster: Cluster) -> dict[str, str]:
     return {name: value for name, value in {**found, **cluster.facts}.items() if value}
 
 
+def state_dir_of(request: Request) -> Path:
+    """Where the attempt keeps what lives only as long as it does."""
+    return paths.state_root(request.env) / request.combo.rid
+
+
 def provision(request: Request, raw: TaskSpec) -> World:
     """Give the combo its cluster and empty folders. Raises TransientError, ConfigError, TaskError."""
     combo = request.combo
-    state_dir = paths.state_root(request.env) / combo.rid
+    state_dir = state_dir_of(request)
     remove_state(state_dir)
     paths.private_dir(state_dir)
     provider: Any = clusters.get(combo.provider, request.env)
@@ -115,16 +119,19 @@ def keep_audit(world: World) -> Path | None:
         return None
     target = world.state_dir / AUDIT_COPY
     try:
+        target.touch(mode=paths.FILE_MODE)
         shutil.copyfile(source, target)
     except OSError:
         return None
     return target
 
 
-def teardown(world: World, env: Mapping[str, str]) -> list[str]:
-    """Take the cluster away; one line for each thing that is left of it."""
+def teardown(world: World, keep: bool) -> list[str]:
+    """Take the cluster away, unless the user wants to `keep` it; one line for each thing that is left of it."""
     if world.kube is not None:
         world.kube.close()
+    if keep:
+        return []
     world.provider.destroy(world.cluster)
     left: list[str] = world.provider.residue(world.cluster.name, world.state_dir)
     return left

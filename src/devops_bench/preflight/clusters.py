@@ -17,6 +17,9 @@ def check(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
         found += _existing(env)
     if "kwok" in providers:
         found += _control_plane(env)
+        if plan.options.no_teardown:
+            what = "an embedded control plane ends with its combo: it cannot be kept (BENCH_NO_TEARDOWN, --no-teardown)"
+            found.append(Finding(Level.ERROR, what, "leave it out, or use a cluster of your own (--provider existing)"))
     return found
 
 

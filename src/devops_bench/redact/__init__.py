@@ -52,6 +52,8 @@ _SECRET_NAME = re.compile(
     r"|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|ACCESS_KEY_ID|CREDENTIALS_JSON))$",
     re.IGNORECASE,
 )
+# Names of all variables of the secrets file, comma-separated; set by the launcher for the processes of a run.
+SECRET_NAMES: Final = "BENCH_SECRET_NAMES"  # noqa: S105 - the name of a variable
 # Markers that tools want in place of a key, when credentials are ambient.
 _NO_SECRETS = frozenset({"gcp-vertex-credentials"})
 
@@ -170,6 +172,15 @@ class Redactor:
         names += sorted(name for name in env if name not in names and is_secret_name(name))
         found = {name: env[name] for name in names if env[name] not in _NO_SECRETS}
         return Redactor({**found, **(also or {})})
+
+    @classmethod
+    def of_run(cls, env: Mapping[str, str] = os.environ) -> Redactor:
+        """For the processes of a run: as `from_env`, plus every variable that came from the secrets file.
+
+        Their names are in SECRET_NAMES: a key does not stop being one because its name does not look like it.
+        """
+        names = env.get(SECRET_NAMES, "").split(",")
+        return cls.from_env(env, also={name: env[name] for name in names if env.get(name)})
 
     def data(self, data: bytes) -> bytes:
         """The bytes without secrets. The same object when there were none."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from devops_bench.plaintext import one_line
+
+plain = one_line
+
 DASH = "–"
-
-
-def plain(text: str, limit: int = 0) -> str:
-    """One line without control, escape or direction characters, cut to `limit` characters when that is not 0."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
 
 
 def score(value: float | None) -> str:

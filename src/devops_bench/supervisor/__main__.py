@@ -19,6 +19,8 @@ from devops_bench.supervisor.core import Supervisor
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import RunLock
 
+_answered = False
+
 
 def main() -> int:
     """Run the supervisor; returns its exit code."""
@@ -46,6 +48,7 @@ async def supervise(run_dir: Path, ready_fd: int) -> int:
         try:
             state, _offset = snapshot.load(run_dir)
             supervisor = Supervisor(plan, run_dir, journal, state, env)
+            supervisor.listen()
             if not state.launched:
                 supervisor.record("launched", rids=[combo.rid for combo in plan.combos], notes=list(plan.notes))
             elif not state.done:
@@ -60,6 +63,10 @@ async def supervise(run_dir: Path, ready_fd: int) -> int:
 
 def tell(fd: int, line: str) -> None:
     """Answer the launcher once; it may have gone away."""
+    global _answered
+    if _answered:
+        return
+    _answered = True
     try:
         os.write(fd, line.encode() + b"\n")
         os.close(fd)

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from devops_bench import paths
-from devops_bench.combo import outcome as outcomes
 from devops_bench.matrix.plan import Plan
 from devops_bench.process import ProcessIdentity, end_process
+from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState
-from devops_bench.supervisor import attempts, snapshot, summary
+from devops_bench.supervisor import snapshot
+from devops_bench.supervisor.endings import Endings, recorder
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import RunLock
 from devops_bench.supervisor.state import RunState
@@ -49,40 +50,29 @@ def collect(run_dir: Path, env: Mapping[str, str], *, stop: str = "", grace: flo
     With `stop` (`graceful` or `now`) living combos are ended first. Raises RefusedError when a supervisor is alive.
     """
     plan = Plan.read(run_dir)
-    names = {combo.rid: combo.cluster_name for combo in plan.combos}
     state_root = paths.state_root(env)
     with RunLock(run_dir) as lock:
         lock.acquire("collector")
         journal = Journal(run_dir)
         try:
             state, _offset = snapshot.load(run_dir)
+            record = recorder(journal, state)
+            combos = {combo.rid: combo for combo in plan.combos}
+            endings = Endings(run_dir, state, combos, state_root, record, Redactor.of_run(env))
             if stop:
-                state.apply(journal.append("stop_requested", how=stop))
+                record("stop_requested", how=stop)
                 for who in living(state).values():
                     end_process(who, 0.0 if stop == "now" else grace, group=True)
             alive = living(state)
             for rid, combo in state.combos.items():
-                if combo.state is not ComboState.RUNNING or rid in alive:
-                    continue
-                outcome = outcomes.read(run_dir / combo.directory)
-                if outcome is None:
-                    outcome = attempts.died(combo.phase, None)
-                    _sweep(state_root, rid, names.get(rid, ""))
-                state.apply(journal.append("combo_finished", rid=rid, attempt=combo.attempt, **outcome.fields()))
-                if outcome.state in {ComboState.SCORED, ComboState.FAILED}:
-                    summary.write_status(run_dir, rid, outcome.exit)
+                if combo.state is ComboState.RUNNING and rid not in alive:
+                    endings.conclude(rid, combo.attempt, endings.outcome_of(rid, run_dir / combo.directory))
             from devops_bench.clusters.sweep import sweep
 
             sweep(state_root)
         finally:
             journal.close()
     return state
-
-
-def _sweep(state_root: Path, rid: str, cluster: str) -> None:
-    from devops_bench.combo.cleanup import sweep_combo
-
-    sweep_combo(state_root, rid, cluster)
 
 
 def wake(who: ProcessIdentity, sig: signal.Signals) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
 import resource
 import signal
 from collections.abc import Coroutine, Mapping
@@ -24,18 +23,20 @@ from typing import TYPE_CHECKING, Any
 from devops_bench import paths, settings
 from devops_bench.combo import outcome as outcomes
 from devops_bench.combo.outcome import Outcome
-from devops_bench.errors import BenchError, HarnessError, TransientError
+from devops_bench.combo.token import take_token
+from devops_bench.errors import BenchError, ConfigError, HarnessError, RefusedError, TransientError
 from devops_bench.matrix.plan import Combo, Plan
-from devops_bench.process import ProcessIdentity, identity
+from devops_bench.process import ProcessIdentity, boot_id, identity
+from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor import attempts, policy, snapshot, summary
+from devops_bench.supervisor.endings import Again, Endings
 from devops_bench.supervisor.forks import ForkServer, open_gate
 from devops_bench.supervisor.inotify import Watches
 from devops_bench.supervisor.journal import Journal
-from devops_bench.supervisor.locks import take_token
 from devops_bench.supervisor.planes import Planes
 from devops_bench.supervisor.state import RunState
-from devops_bench.supervisor.worker import Worker
+from devops_bench.supervisor.worker import Limits, Worker
 
 if TYPE_CHECKING:
     from devops_bench.clusters.plane import Plane
@@ -44,7 +45,10 @@ LOCK_POLL = 1.0  # seconds between looks at a token held by another run; the ker
 
 
 class Supervisor:
-    """Runs a plan to its end, or to a stop. `run()` returns True when the run is done."""
+    """Runs a plan to its end, or to a stop. `run()` returns True when the run is done.
+
+    Raises ConfigError for malformed settings before anything is started.
+    """
 
     def __init__(self, plan: Plan, run_dir: Path, journal: Journal, state: RunState, env: Mapping[str, str]) -> None:
         self.plan = plan
@@ -55,13 +59,15 @@ class Supervisor:
         self.state_root = paths.state_root(env)
         self.combos: dict[str, Combo] = {combo.rid: combo for combo in plan.combos}
         self.workers: dict[str, Worker] = {}
+        self._limits = Limits.of(plan.options.agent_timeout_sec, env)
+        self._redactor = Redactor.of_run(env)
+        self._endings = Endings(run_dir, state, self.combos, self.state_root, self.record, self._redactor)
         self._starting: set[str] = set()
-        self._held: dict[str, str] = {}
+        self._held: set[str] = set()
         # Rids that may still start, in plan order; so that a step costs what is free, not what is planned.
         self._open: dict[str, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
-        self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._since_snapshot = 0
         self._fatal: BaseException | None = None
         self._loop = asyncio.get_running_loop()
@@ -85,16 +91,26 @@ class Supervisor:
         except OSError:
             (self.run_dir / snapshot.NAME).unlink(missing_ok=True)
 
-    async def run(self) -> bool:
-        """Work until everything is terminal or a stop is complete."""
+    def listen(self) -> None:
+        """Take stop signals. Before the launcher is told that the run is ours, so that none is lost."""
         self._loop.add_signal_handler(signal.SIGTERM, self.stop, "graceful")
         self._loop.add_signal_handler(signal.SIGINT, self.stop, "graceful")
         self._loop.add_signal_handler(signal.SIGUSR1, self.stop, "now")
+
+    def resume(self) -> None:
+        """Take over a run that another supervisor left; what its death left half done is mended in `run`."""
+        self.record("resumed")
+        # An older snapshot may speak of journal lines that did not survive a power loss.
+        self.take_snapshot()
+
+    async def run(self) -> bool:
+        """Work until everything is terminal or a stop is complete."""
         try:
             if any(not c.state.terminal for c in self.state.combos.values()):
                 self._forks.start()
             self._adopt()
-            self._open = dict.fromkeys(rid for rid, combo in self.state.combos.items() if not combo.state.terminal)
+            for rid in self.state.combos:
+                self._reopen(rid, self._endings.mend(rid))
             while self._fatal is None:
                 self._start_what_fits()
                 if self._finished():
@@ -115,24 +131,6 @@ class Supervisor:
         summary.finish(self)
         return True
 
-    def resume(self) -> None:
-        """Take over a run that another supervisor left:
-
-        Stopped combos are planned again, half-told endings are told.
-        """
-        self.record("resumed")
-        for rid, combo in self.state.combos.items():
-            if combo.state is ComboState.STOPPED:
-                self.record("combo_replanned", rid=rid, reason="resumed after a stop")
-            elif combo.state.terminal and not (self.run_dir / rid / summary.STATUS).exists():
-                self._after_end(rid, combo.attempt, self._last_outcome(rid))
-
-    def _last_outcome(self, rid: str) -> Outcome:
-        combo = self.state.combos[rid]
-        if combo.directory and (found := outcomes.read(self.run_dir / combo.directory)) is not None:
-            return found
-        return attempts.died(combo.phase, None)
-
     def cost(self) -> dict[str, float]:
         """CPU seconds and peak memory (MB) of this process and of the fork server; CPU seconds of the combos."""
         mine = resource.getrusage(resource.RUSAGE_SELF)
@@ -142,22 +140,25 @@ class Supervisor:
     def _finished(self) -> bool:
         if self.workers or self._starting:
             return False
-        return bool(self.state.stop_requested) or self.state.all_terminal
+        if self.state.stop_requested or self.state.all_terminal:
+            return True
+        if self._planes.failure is not None and set(self._open) <= self._planes.unavailable():
+            # Not the combos' fault and not theirs to pay: they stay planned, and resume goes on after the fix.
+            self._fail(ConfigError(self._planes.failure))
+        return False
 
     # -- starting ---------------------------------------------------------------------------------------------------
 
     def _start_what_fits(self) -> None:
-        if self.state.stop_requested or not self._room():
+        if self.state.stop_requested or self._fatal is not None or not self._room():
             return
         self._planes.look_ahead(self._open)
-        while True:
-            held = frozenset(self._held) | frozenset(self._starting) | self._planes.unavailable()
-            busy = len(self.workers) + len(self._starting)
-            chosen = policy.startable(self._open, self.state.combos, busy, self.plan.options.max_parallel, held)
-            if not chosen:
-                return
-            for rid in chosen:
-                self._begin(rid)
+        held = self._planes.unavailable() | self._held | self._starting
+        busy = len(self.workers) + len(self._starting)
+        for rid in policy.startable(self._open, self.state.combos, busy, self.plan.options.max_parallel, held):
+            if not self._begin(rid):
+                # Its place is free for the next one; a locked combo is looked at again in a moment.
+                self._loop.call_soon(self._wake.set)
 
     def _room(self) -> bool:
         """False, and the run is over for now, when the disk of the runs is full."""
@@ -167,42 +168,44 @@ class Supervisor:
         free = disk.f_bavail * disk.f_frsize
         if free >= settings.TABLE["least_free"].value:
             return True
-        self._fail(
-            TransientError(
-                f"No space left for results: {free >> 20} MiB free", where=self.run_dir, fix="free some, then resume"
-            )
-        )
+        what = f"No space left for results: {free >> 20} MiB free"
+        self._fail(TransientError(what, where=self.run_dir, fix="free some, then resume"))
         return False
 
-    def _begin(self, rid: str) -> None:
+    def _begin(self, rid: str) -> bool:
         token = take_token(self.combos[rid].token, self.state_root)
         if token is None:
             if self.state.combos[rid].state is not ComboState.WAITING:
                 self.record("combo_waiting", rid=rid, reason="another run on this host holds the same combo")
-            self._hold(rid, LOCK_POLL, "locked")
-            return
+            self._hold(rid, LOCK_POLL)
+            return False
         self._starting.add(rid)
         self._open.pop(rid, None)
         self._spawn(self._start(rid, token))
+        return True
 
-    def _hold(self, rid: str, delay: float, why: str) -> None:
+    def _hold(self, rid: str, delay: float) -> None:
         def release() -> None:
-            self._held.pop(rid, None)
+            self._held.discard(rid)
             self._wake.set()
 
-        self._held[rid] = why
+        self._held.add(rid)
         self._loop.call_later(delay, release)
+
+    def _reopen(self, rid: str, again: Again | None) -> None:
+        """Let a combo start (again), after its delay."""
+        if self.state.combos[rid].state in {ComboState.PLANNED, ComboState.WAITING}:
+            self._open[rid] = None
+            if again is not None and again.delay > 0:
+                self._hold(rid, again.delay)
 
     async def _start(self, rid: str, token: int) -> None:
         attempt = self.state.combos[rid].attempt + 1
         plane: Plane | None = None
         try:
             plane = await self._planes.acquire(rid)
-            if self.state.stop_requested:
-                return
-            directory = attempts.reserve(self.run_dir, rid)
-            await self._fork(rid, attempt, directory, plane, token)
-            plane = None
+            if not self.state.stop_requested and await self._fork(rid, attempt, plane, token):
+                plane = None
         except BenchError as error:
             self._finish_unstarted(rid, attempt, error)
         except OSError as error:
@@ -214,7 +217,9 @@ class Supervisor:
             self._starting.discard(rid)
             self._wake.set()
 
-    async def _fork(self, rid: str, attempt: int, directory: Path, plane: Plane | None, token: int) -> None:
+    async def _fork(self, rid: str, attempt: int, plane: Plane | None, token: int) -> bool:
+        """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing)."""
+        directory = attempts.reserve(self.run_dir, rid)
         relative = str(directory.relative_to(self.run_dir))
         self.record("combo_intent", rid=rid, attempt=attempt, directory=relative)
         gate_read, gate_write = open_gate()
@@ -234,6 +239,9 @@ class Supervisor:
                 pid = await self._forks.fork(request, fds)
             finally:
                 os.close(gate_read)
+            if self.state.stop_requested:
+                directory.rmdir()
+                return False
             who = identity(pid)
             if who is None:
                 raise TransientError("the combo's process ended before it began")
@@ -242,8 +250,10 @@ class Supervisor:
                 # The lease names the combo before the combo may run: no sweep takes the plane away from it.
                 plane.lease_to(who, self.combos[rid].cluster_name)
                 self._planes.handed_over(plane)
-            self._watch(rid, who, directory)
-            os.write(gate_write, b"g")
+            self._watch(rid, who, directory, self._limits)
+            with contextlib.suppress(BrokenPipeError):  # it died meanwhile: its pidfd tells
+                os.write(gate_write, b"g")
+            return True
         finally:
             os.close(gate_write)
 
@@ -260,8 +270,9 @@ class Supervisor:
             signature="provision-failed",
             reason=error.message(),
             transient=transient,
+            delay=error.delay if isinstance(error, TransientError) else 0.0,
         )
-        self._conclude(rid, attempt, outcome)
+        self._reopen(rid, self._endings.conclude(rid, attempt, outcome))
 
     # -- watching ---------------------------------------------------------------------------------------------------
 
@@ -273,17 +284,18 @@ class Supervisor:
             who = ProcessIdentity.from_data(combo.worker)
             if who is not None and who.alive():
                 self.record("adopted", rid=rid, attempt=combo.attempt)
-                self._watch(rid, who, directory)
+                self._watch(rid, who, directory, self._limits.since(combo.started), seen=combo.seen)
+            elif who is not None and who.foreign and who.boot == boot_id():
+                raise RefusedError(
+                    f"combo {rid} was started in another container, where it may still run", fix="resume there"
+                )
             else:
                 self._ended(rid, directory)
 
-    def _watch(self, rid: str, who: ProcessIdentity, directory: Path) -> None:
+    def _watch(self, rid: str, who: ProcessIdentity, directory: Path, limits: Limits, seen: str = "") -> None:
         worker = Worker(rid, who, directory, self._loop, self._watches, self.record, self._worker_ended)
+        worker.start(limits, seen)
         self.workers[rid] = worker
-        worker.start(
-            wall=self.plan.options.agent_timeout_sec + settings.value("combo_overhead", self.env),
-            stall=settings.value("stall", self.env),
-        )
 
     def _worker_ended(self, worker: Worker) -> None:
         if outcomes.read(worker.directory) is None:
@@ -301,6 +313,24 @@ class Supervisor:
         self._ended(worker.rid, worker.directory, worker.ended_for, code)
         self._wake.set()
 
+    def _ended(self, rid: str, directory: Path, ordered: Outcome | None = None, code: int | None = None) -> None:
+        """Take the outcome, or conclude one. `ordered` is why we ended it ourselves, if we did."""
+        combo = self.state.combos[rid]
+        outcome = self._endings.outcome_of(rid, directory, code)
+        if ordered is not None and outcome.state in {ComboState.STOPPED, ComboState.INVALID}:
+            outcome = replace(
+                outcome,
+                state=ordered.state,
+                exit=ordered.exit,
+                klass=ordered.klass,
+                signature=ordered.signature,
+                reason=ordered.reason,
+                transient=ordered.transient,
+            )
+        self._reopen(rid, self._endings.conclude(rid, combo.attempt, outcome))
+
+    # -- faults of our own ------------------------------------------------------------------------------------------
+
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -315,60 +345,13 @@ class Supervisor:
         self._fail(context.get("exception") or HarnessError(str(context.get("message"))))
 
     def _fail(self, error: BaseException) -> None:
-        """The journal cannot be written, or we are wrong: start nothing more. Running combos go on and are adopted."""
+        """Nothing more can be started, or we are wrong. Running combos go on and are adopted; the run is resumable."""
         if self._fatal is None:
             self._fatal = error
             reason = error.message() if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
             with contextlib.suppress(OSError):
-                self.record("launching_stopped", reason=reason)
+                self.record("launching_stopped", reason=self._redactor.text(reason))
         self._wake.set()
-
-    def _ended(self, rid: str, directory: Path, ordered: Outcome | None = None, code: int | None = None) -> None:
-        """Take the outcome, or conclude one. `ordered` is why we ended it ourselves, if we did."""
-        combo = self.state.combos[rid]
-        outcome = outcomes.read(directory)
-        if outcome is None:
-            outcome = attempts.died(combo.phase, code)
-            self._sweep(rid)
-            if self.state.stop_requested:
-                outcome = Outcome(ComboState.STOPPED, outcome.exit, phase=outcome.phase, reason="killed by stop")
-        if ordered is not None and outcome.state in {ComboState.STOPPED, ComboState.INVALID}:
-            outcome = replace(ordered, phase=combo.phase or None)
-        self._conclude(rid, combo.attempt, outcome)
-
-    def _conclude(self, rid: str, attempt: int, outcome: Outcome) -> None:
-        self.record("combo_finished", rid=rid, attempt=attempt, **outcome.fields())
-        if outcome.residue:
-            self.record("combo_residue", rid=rid, attempt=attempt, residue=list(outcome.residue))
-        self._after_end(rid, attempt, outcome)
-
-    def _after_end(self, rid: str, attempt: int, outcome: Outcome) -> None:
-        """The journalled end is the truth; now a retry, or the status file that says the rid is terminal."""
-        retries = self.state.combos[rid].retries
-        retry = policy.decide_retry(outcome, retries, bool(self.state.stop_requested), self._rng)
-        if retry is not None:
-            self.record(
-                "retry_planned",
-                rid=rid,
-                attempt=attempt,
-                delay=round(retry.delay, 3),
-                signature=retry.signature,
-                reason=retry.reason,
-            )
-            self._open[rid] = None
-            self._hold(rid, retry.delay, "backing off")
-        elif outcome.state is not ComboState.STOPPED:
-            if outcome.state is ComboState.INVALID and outcome.transient:
-                self.record("retry_exhausted", rid=rid, attempt=attempt, signature=outcome.signature)
-            summary.write_status(self.run_dir, rid, outcome.exit)
-
-    def _sweep(self, rid: str) -> None:
-        """Remove what a dead combo left on this host; what cannot be removed is said, not hidden."""
-        from devops_bench.combo.cleanup import sweep_combo
-
-        left = sweep_combo(self.state_root, rid, self.combos[rid].cluster_name)
-        if left:
-            self.record("combo_residue", rid=rid, residue=left)
 
     # -- stopping ---------------------------------------------------------------------------------------------------
 
@@ -376,8 +359,7 @@ class Supervisor:
         """Stop: no new combos; running ones tear down and end (`graceful`) or are killed (`now`)."""
         if self.state.stop_requested != "now":
             self.record("stop_requested", how=how)
-        grace = 0.0 if how == "now" else settings.value("stop_grace", self.env)
         for worker in self.workers.values():
-            worker.end(grace)
+            worker.end(0.0 if how == "now" else self._limits.grace)
         self._planes.give_up()
         self._wake.set()

@@ -11,6 +11,7 @@ import select
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,7 +41,7 @@ class View(Protocol):
         ...
 
 
-class Ending:
+class Ending(StrEnum):
     """How following ended."""
 
     DONE = "done"
@@ -54,7 +55,7 @@ class Followed:
     """The run's state when following ended, and why it did (one of Ending)."""
 
     state: RunState
-    ending: str
+    ending: Ending
 
     @property
     def exit_code(self) -> ExitCode:
@@ -88,8 +89,12 @@ def follow(run_dir: Path, view: View, env: Mapping[str, str], timeout: float) ->
             if pidfd is None:
                 pidfd = _supervisor(run_dir)
                 if pidfd is None:
+                    # What it wrote last may have come between the two looks.
                     offset = _read(run_dir, offset, state, view)
-                    return _without_supervisor(run_dir, state, view, env, deadline)
+                    ended = _without_supervisor(run_dir, state, view, env, deadline)
+                    if ended is not None:
+                        return ended
+                    continue
             left = REFRESH if deadline is None else min(REFRESH, deadline - time.monotonic())
             if left <= 0:
                 return Followed(state, Ending.TIMEOUT)
@@ -113,6 +118,8 @@ def _read(run_dir: Path, offset: int, state: RunState, view: View) -> int:
     for event in events:
         fold([event], state)
         view.event(state, event)
+    if events:
+        view.tick(state)
     return offset
 
 
@@ -130,11 +137,16 @@ def _supervisor(run_dir: Path) -> int | None:
 
 def _without_supervisor(
     run_dir: Path, state: RunState, view: View, env: Mapping[str, str], deadline: float | None
-) -> Followed:
-    """The supervisor is gone. Let running combos end, journal them, and say what is left."""
+) -> Followed | None:
+    """The supervisor is gone. Let running combos end, journal them, and say what is left.
+
+    None when there is one again (somebody resumed the run, or it is just starting): follow on.
+    """
     if (run_dir / summary.DONE).exists():
         return Followed(state, Ending.DONE)
     while workers := collect.living(state):
+        if locks.held(run_dir):
+            return None
         left = REFRESH if deadline is None else min(REFRESH, deadline - time.monotonic())
         if left <= 0:
             return Followed(state, Ending.TIMEOUT)
@@ -143,7 +155,7 @@ def _without_supervisor(
     try:
         state = collect.collect(run_dir, env)
     except RefusedError:
-        return follow(run_dir, view, env, 0 if deadline is None else max(1.0, deadline - time.monotonic()))
+        return None
     return Followed(state, Ending.STOPPED if state.stop_requested else Ending.DEAD)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ class Journal:
     def append(self, event: str, **fields: Any) -> dict[str, Any]:
         """Append one event and return it. OSError when it could not be written whole; nothing torn stays."""
         record = {"seq": self.seq + 1, "time": self._clock(), "run": self.run, "event": event, **fields}
-        line = (json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n").encode()
+        line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
         self._write(line)
         self.seq += 1
         if event in BARRIERS:
@@ -148,8 +148,3 @@ def read(run_dir: Path, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
         return [], offset
     whole = raw.rfind(b"\n") + 1
     return parse(raw[:whole], path), offset + whole
-
-
-def matches(event: Mapping[str, Any], rid: str | None) -> bool:
-    """True if the event belongs to `rid` (or any, when None)."""
-    return rid is None or event.get("rid") == rid

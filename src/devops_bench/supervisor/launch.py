@@ -37,8 +37,14 @@ def start(run_dir: Path, env: Mapping[str, str]) -> int:
     finally:
         os.close(log)
         os.close(ready_write)
-    with os.fdopen(ready_read, "rb") as ready:
-        answer = ready.readline().decode(errors="replace").strip()
+    try:
+        with os.fdopen(ready_read, "rb") as ready:
+            answer = ready.readline().decode(errors="replace").strip()
+    except KeyboardInterrupt:
+        # Nobody knows its stamp yet: it must not go on alone.
+        process.kill()
+        process.wait()
+        raise
     if answer == "ok":
         return process.pid
     process.wait()

@@ -1,17 +1,14 @@
-"""Who may do what: one supervisor per run, one holder per cluster token on this host.
+"""One supervisor per run: a flock on the run directory itself, so that there is no lock file somebody could delete.
 
-The run's lock is a flock on the run directory itself: no lock file that somebody could delete. The token's lock is a
-bound abstract socket: the kernel drops it when the last holder dies, nothing on disk can be removed, and its
-descriptor can be handed to the combo. Both descriptors are close-on-exec and never inherited by agents.
+The descriptor is close-on-exec and never inherited. The lock of a cluster token is `combo.token`.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
-import socket
+import time
 from pathlib import Path
 
 from devops_bench.errors import RefusedError
@@ -19,6 +16,7 @@ from devops_bench.paths import atomic_write
 from devops_bench.process import ProcessIdentity, identity
 
 OWNER = "supervisor.json"
+PROBE_SEC = 0.4
 
 
 class RunLock:
@@ -34,14 +32,21 @@ class RunLock:
     def acquire(self, role: str) -> None:
         """Take the lock and leave our identity in the run folder; `role` is `supervisor` or `collector`."""
         fd = os.open(self.run_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(fd)
-            raise RefusedError(
-                f"run {self.run_dir.name} is already active",
-                fix=f"follow it with `devops-bench attach {self.run_dir.name}`",
-            ) from None
+        deadline = time.monotonic() + PROBE_SEC
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                # Somebody may only be looking (`held`), which takes the lock for a moment.
+                if time.monotonic() < deadline:
+                    time.sleep(0.02)
+                    continue
+                os.close(fd)
+                raise RefusedError(
+                    f"run {self.run_dir.name} is already active",
+                    fix=f"follow it with `devops-bench attach {self.run_dir.name}`",
+                ) from None
         self._fd = fd
         me = identity()
         assert me is not None
@@ -78,18 +83,3 @@ def owner(run_dir: Path) -> ProcessIdentity | None:
         return ProcessIdentity.from_data(json.loads((run_dir / OWNER).read_text()))
     except (OSError, ValueError):
         return None
-
-
-def take_token(token: str, state_root: Path) -> int | None:
-    """Bind the token's lock; returns its descriptor, or None when another combo on this host holds it.
-
-    The name is a hash: other users of the host learn nothing from it, and different state roots do not collide.
-    """
-    name = hashlib.sha256(f"{state_root.resolve()}\0{token}".encode()).hexdigest()[:24]
-    lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
-    try:
-        lock.bind(b"\0" + name.encode())
-    except OSError:
-        lock.close()
-        return None
-    return lock.detach()

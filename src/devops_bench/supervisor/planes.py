@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devops_bench.errors import BenchError, ConfigError
+from devops_bench.errors import BenchError
 from devops_bench.matrix.plan import Combo
 
 if TYPE_CHECKING:
@@ -50,31 +50,27 @@ class Planes:
         self._builder: subprocess.Popen[bytes] | None = None
         self._heard = b""
         self._reported = 0
-        self._failure: str | None = None
+        self.failure: str | None = None
         self._closed = False
 
     def unavailable(self) -> frozenset[str]:
-        """Rids that cannot start yet because the control plane is not built."""
-        if not self._wanting or self._pool is not None or self._failure is not None:
-            return frozenset()
-        return self._wanting
+        """Rids that cannot start because the control plane is not built (yet, or, with `failure`, at all)."""
+        return self._wanting if self._pool is None else frozenset()
 
     def look_ahead(self, planned: Iterable[str]) -> None:
         """Prepare for combos that will start next: find or build the binary, keep the pool warm."""
         coming = list(islice((rid for rid in planned if rid in self._wanting), LOOK_AHEAD))
-        if self._closed or self._failure is not None:
+        if self._closed or self.failure is not None:
             return
         if coming and self._pool is None and self._builder is None:
             self._find_binary()
         if self._pool is not None:
-            self._pool.expect([self._needs_of(rid) for rid in coming])
+            self._pool.expect([needs for rid in coming if (needs := self._readable(rid)) is not None])
 
     async def acquire(self, rid: str) -> Plane | None:
-        """A ready plane for `rid`, or None when it needs none. Raises TransientError, or ConfigError (no binary)."""
+        """A ready plane for `rid`, or None when it needs none. Raises TransientError or TaskError."""
         if rid not in self._wanting:
             return None
-        if self._failure is not None:
-            raise ConfigError(self._failure)
         assert self._pool is not None
         return await self._pool.acquire(self._needs_of(rid))
 
@@ -87,6 +83,13 @@ class Planes:
         """A plane that was acquired for a combo which did not start: planes are used once, so it ends."""
         assert self._pool is not None
         self._pool.discard(plane)
+
+    def _readable(self, rid: str) -> ClusterNeeds | None:
+        """The needs of a combo that may come; None when its task cannot be read, which `acquire` will say."""
+        try:
+            return self._needs_of(rid)
+        except BenchError:
+            return None
 
     def _needs_of(self, rid: str) -> ClusterNeeds:
         file = self._combos[rid].task_file
@@ -128,7 +131,7 @@ class Planes:
             self._builder_line(json.loads(line))
         if not chunk:
             self._end_builder()
-            if self._pool is None and self._failure is None:
+            if self._pool is None and self.failure is None:
                 self._fail("the build of the control plane ended without a result; try `devops-bench clusters install`")
         self._wake()
 
@@ -143,7 +146,7 @@ class Planes:
             self._record("control_plane_build", done=said["done"], total=said["total"])
 
     def _fail(self, reason: str) -> None:
-        self._failure = reason
+        self.failure = reason
         self._loop.call_soon(self._wake)
 
     def _open_pool(self, path: Path) -> None:

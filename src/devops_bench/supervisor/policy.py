@@ -20,7 +20,6 @@ class Retry:
 
     delay: float
     signature: str
-    reason: str
 
 
 def startable(
@@ -39,9 +38,9 @@ def startable(
     return chosen
 
 
-def decide_retry(outcome: Outcome, retries: int, stopping: bool, rng: random.Random) -> Retry | None:
+def decide_retry(outcome: Outcome, retries: int, rng: random.Random) -> Retry | None:
     """Only an invalid attempt with a transient cause is tried again: at most twice, exponential backoff with jitter."""
-    if outcome.state is not ComboState.INVALID or not outcome.transient or stopping or retries >= MAX_RETRIES:
+    if outcome.state is not ComboState.INVALID or not outcome.transient or retries >= MAX_RETRIES:
         return None
     delay = BASE_DELAY * 2**retries * (1 + rng.random() / 2)
-    return Retry(delay, outcome.signature or "unknown", outcome.reason)
+    return Retry(max(delay, outcome.delay), outcome.signature or "unknown")

@@ -12,7 +12,7 @@ from typing import Any
 
 from devops_bench.settings import ComboState
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 
 @dataclass(slots=True)
@@ -32,6 +32,7 @@ class ComboStatus:
     reason: str = ""
     score: float | None = None
     cost_usd: float | None = None
+    transient: bool = False
     retries: int = 0
     seen: str = ""
 
@@ -178,6 +179,7 @@ def _finished(state: RunState, event: Mapping[str, Any]) -> None:
     combo.exit = event.get("exit")
     combo.klass = event.get("class")
     combo.signature = event.get("signature")
+    combo.transient = bool(event.get("transient"))
     combo.reason = str(event.get("reason") or "")
     combo.score = event.get("score")
     combo.cost_usd = event.get("cost_usd")

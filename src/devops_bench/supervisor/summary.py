@@ -7,17 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devops_bench.paths import atomic_write, private_dir
+from devops_bench.supervisor.journal import BALLAST
 
 if TYPE_CHECKING:
     from devops_bench.supervisor.core import Supervisor
 
 STATUS = "status"
 DONE = ".done"
+SUMMARY_SEC = 600.0  # a report of 10,000 combos takes well under a minute
 COPIED = frozenset(
     {"results.json", "rows.json", "manifest.json", "manifests.json", "summary.json", "trajectory.json", STATUS}
 )
@@ -28,31 +29,49 @@ def write_status(run_dir: Path, rid: str, exit_code: int) -> None:
     atomic_write(private_dir(run_dir / rid) / STATUS, f"exit={exit_code}\n", durable=False)
 
 
+def has_status(run_dir: Path, rid: str) -> bool:
+    """Whether the rid's status file is there and whole."""
+    try:
+        return (run_dir / rid / STATUS).read_bytes().startswith(b"exit=")
+    except OSError:
+        return False
+
+
 def finish(supervisor: Supervisor) -> None:
     """Summarise and mark the run as done. Safe to repeat after a crash at any point."""
     run_dir = supervisor.run_dir
     if not supervisor.state.summarised:
         supervisor.journal.sync()
         supervisor.take_snapshot()
-        summarise(run_dir)
-        supervisor.record("summarised", counts=supervisor.state.counts())
-    publish(run_dir, supervisor.plan.options.results_dir, supervisor.env)
+        whole = summarise(run_dir)
+        supervisor.record("summarised", counts=supervisor.state.counts(), ok=whole)
+    try:
+        publish(run_dir, supervisor.plan.options.results_dir)
+    except OSError as error:
+        supervisor.record("results_not_copied", reason=str(error))
     if not supervisor.state.done:
         supervisor.record("done", cost=supervisor.cost())
     supervisor.take_snapshot()
     if not (run_dir / DONE).exists():
-        (run_dir / ".ballast").unlink(missing_ok=True)
+        (run_dir / BALLAST).unlink(missing_ok=True)
         sync_file_system(run_dir)
         atomic_write(run_dir / DONE, "ALL_DONE\n")
 
 
-def summarise(run_dir: Path) -> None:
-    """Write rows, summary and report in a process of its own: a slip in a report must not keep a run from its end."""
-    done = subprocess.run(
-        [sys.executable, "-m", "devops_bench.report", str(run_dir)], stdin=subprocess.DEVNULL, check=False
-    )
-    if done.returncode != 0:
-        print(f"the summary could not be written (exit {done.returncode}); `devops-bench report` tells why", flush=True)
+def summarise(run_dir: Path) -> bool:
+    """Write rows, summary and report in a process of its own: a slip in a report must not keep a run from its end.
+
+    False when that did not work; it can be made again at any time. A process that was killed is tried once more.
+    """
+    command = [sys.executable, "-m", "devops_bench.report", str(run_dir)]
+    for _ in range(2):
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=SUMMARY_SEC)
+        except subprocess.TimeoutExpired:
+            return False
+        if done.returncode >= 0:
+            return done.returncode == 0
+    return False
 
 
 def sync_file_system(run_dir: Path) -> None:
@@ -64,7 +83,7 @@ def sync_file_system(run_dir: Path) -> None:
         os.close(fd)
 
 
-def publish(run_dir: Path, results_dir: str | None, env: Mapping[str, str]) -> None:
+def publish(run_dir: Path, results_dir: str | None) -> None:
     """Copy the contract's files to `results_dir/<stamp>`, never half: a temporary name, then a rename."""
     if not results_dir:
         return

@@ -1,4 +1,4 @@
-"""What a supervisor does about the leftovers of dead ones: planes without an owner, state of combos that died."""
+"""What a supervisor does at its start about the leftovers of dead ones: planes without an owner."""
 
 from __future__ import annotations
 

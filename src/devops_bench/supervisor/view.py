@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
+from devops_bench.plaintext import one_line
 from devops_bench.settings import ComboState
 from devops_bench.supervisor.state import RunState
 
@@ -32,27 +33,32 @@ def progress(state: RunState) -> str:
 
 
 def describe(state: RunState, event: Mapping[str, Any]) -> str | None:
-    """One line for an event that a person wants to see, else None."""
+    """One line for an event that a person wants to see, else None. What comes from agents is made harmless."""
+    line = _describe(state, event)
+    return None if line is None else one_line(line)
+
+
+def _describe(state: RunState, event: Mapping[str, Any]) -> str | None:
     name, rid = event["event"], event.get("rid", "")
     if name == "launched":
         return f"launched: {len(event['rids'])} combos"
     if name == "combo_started":
         attempt = f" (attempt {event['attempt']})" if event["attempt"] > 1 else ""
-        return f"started  {rid}{attempt}"
+        return f"started {rid}{attempt}"
     if name == "combo_finished":
         word = SYMBOLS[ComboState(event["state"])]
         score = f" score {event['score']:.2f}" if isinstance(event.get("score"), int | float) else ""
         why = f": {event['reason']}" if event.get("reason") and word != "pass" else ""
         klass = f" [{event['class']}]" if event.get("class") else ""
-        return f"{word:<8} {rid}{score}{klass}{why}  ({progress(state)})"
+        return f"{word} {rid}{score}{klass}{why} ({progress(state)})"
     if name == "retry_planned":
-        return f"retry    {rid} in {event['delay']:g} s: {event['reason']}"
+        return f"retry {rid} in {event['delay']:g} s: {event['reason']}"
     if name == "launching_stopped":
         return f"nothing new is started: {event['reason']}"
     if name == "combo_waiting":
-        return f"waiting  {rid}: {event['reason']}"
+        return f"waiting {rid}: {event['reason']}"
     if name == "combo_residue":
-        return f"residue  {rid}: {'; '.join(event['residue'])}"
+        return f"residue {rid}: {'; '.join(event['residue'])}"
     if name == "control_plane_build":
         if event.get("path"):
             return "control plane: built"
@@ -86,7 +92,7 @@ class JsonView:
 
     def event(self, state: RunState, event: Mapping[str, Any]) -> None:
         """Print it."""
-        print(json.dumps(event, ensure_ascii=False), flush=True)
+        print(json.dumps(event), flush=True)
 
     def tick(self, state: RunState) -> None:
         """Nothing."""
@@ -107,14 +113,13 @@ class LiveView:
         self._live.start()
 
     def event(self, state: RunState, event: Mapping[str, Any]) -> None:
-        """Redraw; endings are printed above the table."""
+        """Print endings above the table, which `tick` redraws after the batch."""
         from rich.text import Text
 
         if event["event"] in {"combo_finished", "retry_planned", "combo_residue", "adopted", "resumed"}:
             line = describe(state, event) or ""
             word = line.split(" ", 1)[0]
             self._console.print(Text(line, style=COLORS.get(word, "")), overflow="ellipsis", no_wrap=True)
-        self.tick(state)
 
     def tick(self, state: RunState) -> None:
         """Redraw with the times moved on."""

@@ -7,11 +7,14 @@ progress from the combo's own `events.jsonl`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,32 @@ from devops_bench.supervisor.inotify import Watches
 
 # Events of a combo that go into the run's journal as they are; anything else counts as activity.
 MERGED = frozenset({"phase", "guard_blocked", "heartbeat"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds: the combo's wall clock, its longest silence, and what it has to tear down once it was told to end."""
+
+    wall: float
+    stall: float
+    grace: float
+
+    @classmethod
+    def of(cls, agent_timeout: float, env: Mapping[str, str]) -> Limits:
+        """From the plan and the settings. Raises ConfigError for a malformed variable."""
+        return cls(
+            wall=agent_timeout + settings.value("combo_overhead", env),
+            stall=settings.value("stall", env),
+            grace=settings.value("stop_grace", env),
+        )
+
+    def since(self, started: str) -> Limits:
+        """What is left of the wall clock for a combo that was started at a UTC time."""
+        try:
+            spent = (datetime.now(UTC) - datetime.fromisoformat(started)).total_seconds()
+        except ValueError:
+            return self
+        return replace(self, wall=max(1.0, self.wall - max(0.0, spent)))
 
 
 class Worker:
@@ -50,12 +79,16 @@ class Worker:
         self._watches = watches
         self._watch: int | None = None
         self._offset = 0
+        self._known = ""
+        self._grace = 0.0
         self._seen = time.monotonic()
         self._reported = 0.0
         self._timers: list[asyncio.TimerHandle] = []
 
-    def start(self, wall: float, stall: float) -> None:
-        """Begin to watch; limits in seconds."""
+    def start(self, limits: Limits, seen: str = "") -> None:
+        """Begin to watch. Events not younger than `seen` (UTC) are in the journal already: an earlier supervisor's."""
+        self._grace = limits.grace
+        self._known = seen
         self._pidfd = self.who.open_pidfd()
         if self._pidfd is None:
             self._loop.call_soon(self._ended)
@@ -67,12 +100,13 @@ class Worker:
             # Out of inotify watches: progress is then read once a second; the end still comes from the pidfd.
             self._later(1.0, self._tick)
         self._read_events()
-        self._later(wall, self._over_time, wall)
-        self._later(stall, self._check_stall, stall)
+        self._later(limits.wall, self._over_time)
+        self._later(limits.stall, self._check_stall, limits.stall)
 
     def _later(self, delay: float, call: Callable[..., None], *args: Any) -> None:
+        now = self._loop.time()
+        self._timers = [timer for timer in self._timers if not timer.cancelled() and timer.when() > now]
         self._timers.append(self._loop.call_later(delay, call, *args))
-        self._timers = [timer for timer in self._timers if not timer.cancelled()][-8:]
 
     def _tick(self) -> None:
         self._read_events()
@@ -101,16 +135,19 @@ class Worker:
                 continue  # a combo's own file may be damaged by a kill; its outcome does not depend on it
 
     def _merge(self, name: str, event: dict[str, Any]) -> None:
+        known = str(event.get("time", "")) <= self._known
         for taken in ("seq", "time", "run", "rid"):
             event.pop(taken, None)
+        if known:
+            return
         if name in MERGED:
             self._record(name, rid=self.rid, **event)
         elif self._seen - self._reported >= settings.TABLE["activity_interval"].value:
             self._reported = self._seen
             self._record("agent_activity", rid=self.rid, kind=name)
 
-    def _over_time(self, wall: float) -> None:
-        self._give_up("combo-timeout", f"the combo took longer than {wall:g} s")
+    def _over_time(self) -> None:
+        self._give_up("combo-timeout", "the combo took longer than its wall-clock limit")
 
     def _check_stall(self, stall: float) -> None:
         quiet = time.monotonic() - max(self._seen, self._log_seen())
@@ -136,10 +173,10 @@ class Worker:
             signature=signature,
             reason=f"{reason}; last processes: {self._processes()}",
         )
-        self.end(settings.TABLE["stop_grace"].value)
+        self.end(self._grace)
 
     def _processes(self) -> str:
-        """Names and states of the combo's process group: what hung."""
+        """Names and states of the combo's process tree: what hung."""
         import psutil
 
         try:
@@ -161,12 +198,11 @@ class Worker:
     def _signal(self, sig: signal.Signals) -> None:
         if self._pidfd is None:
             return
-        try:
-            if sig is signal.SIGKILL and self.who.alive():
-                os.killpg(self.who.pid, sig)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             signal.pidfd_send_signal(self._pidfd, sig)
-        except (ProcessLookupError, PermissionError):
-            pass
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sig is signal.SIGKILL and os.getpgid(self.who.pid) == self.who.pid:
+                os.killpg(self.who.pid, sig)
 
     def _ended(self) -> None:
         self._read_events()

@@ -1,0 +1,14 @@
+"""Text from outside (agents, clusters, models, file names) made harmless for a terminal."""
+
+from __future__ import annotations
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """One line without control, escape or direction characters, cut to `limit` characters when that is not 0."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """The text with its lines and tabs; every other unprintable character as its escape."""
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)
