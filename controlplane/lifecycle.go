@@ -19,20 +19,26 @@ const endDeadline = 800 * time.Millisecond
 
 // ending is the only way out of "kube up" once it has a directory.
 type ending struct {
-	once   sync.Once
-	dir    string // removed at the end; empty: nothing to remove
-	stderr io.Writer
+	once    sync.Once
+	dir     string // removed at the end; empty: nothing to remove
+	stderr  io.Writer
+	signals chan os.Signal
+}
+
+// newEnding keeps signals that come from now on until watch, so that none kills the process while it has a directory.
+func newEnding(stderr io.Writer) *ending {
+	e := &ending{stderr: stderr, signals: make(chan os.Signal, 1)}
+	signal.Notify(e.signals, syscall.SIGTERM, syscall.SIGINT)
+	// Reading a terminal from the background would stop the process.
+	signal.Ignore(syscall.SIGTTIN, syscall.SIGPIPE, syscall.SIGHUP)
+	return e
 }
 
 // watch ends the process on SIGTERM or SIGINT, and at the end of input unless that is nil. Input is what ties the
 // cluster's life to whoever holds the other end of a pipe, however that one dies.
 func (e *ending) watch(input io.Reader) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	// A reader in the background of a terminal would be stopped by it.
-	signal.Ignore(syscall.SIGTTIN, syscall.SIGPIPE, syscall.SIGHUP)
 	go func() {
-		<-signals
+		<-e.signals
 		e.now(0, "")
 	}()
 	if input != nil {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"io"
+	"log"
 	"os"
 	"sync"
+	"syscall"
 
 	"google.golang.org/grpc/grpclog"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -17,9 +20,24 @@ const (
 	logFileBytes = 4 << 20 // then the file is moved to plane.log.1, so that two of them bound the log
 )
 
-// setUpLogging sends the components' warnings and errors to a file, and keeps everything off standard output: a stray
-// line there would spoil the ready line. The two descriptors are returned for our own use.
-func setUpLogging(path string) (log io.Writer, err error) {
+// takeStdout returns standard output for our own use and gives the components nothing in its place: a stray line of theirs
+// would spoil the ready line.
+func takeStdout() (*os.File, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	taken, err := syscall.Dup(syscall.Stdout)
+	if err != nil {
+		return nil, fmt.Errorf("standard output: %w", err)
+	}
+	syscall.CloseOnExec(taken)
+	return os.NewFile(uintptr(taken), "stdout"), syscall.Dup3(int(null.Fd()), syscall.Stdout, 0)
+}
+
+// setUpLogging sends the components' warnings and errors to a file.
+func setUpLogging(path string) (io.Writer, error) {
 	writer, err := openRotating(path, logFileBytes)
 	if err != nil {
 		return nil, err
@@ -37,6 +55,7 @@ func setUpLogging(path string) (log io.Writer, err error) {
 	klog.SetOutputBySeverity("WARNING", writer)
 	klog.SetOutputBySeverity("ERROR", writer)
 	klog.SetOutputBySeverity("FATAL", writer)
+	log.SetOutput(writer)
 	// gRPC would log each of the many short-lived connections that the API server makes to probe the store.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, writer))
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})

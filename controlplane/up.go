@@ -52,7 +52,11 @@ func up(args []string) int {
 		fmt.Fprintln(os.Stderr, "kube up:", oneLine(err.Error()))
 		return 2
 	}
-	end := &ending{stderr: os.Stderr}
+	end := newEnding(os.Stderr)
+	stdout, err := takeStdout()
+	if err != nil {
+		end.fail(err)
+	}
 	nodes, err := readNodes(options.nodesFile)
 	if err != nil {
 		end.fail(err)
@@ -78,7 +82,7 @@ func up(args []string) int {
 	}
 	settle()
 	line.Seconds = float64(time.Since(started).Milliseconds()) / 1000
-	if err := json.NewEncoder(os.Stdout).Encode(line); err != nil {
+	if err := json.NewEncoder(stdout).Encode(line); err != nil {
 		end.fail(err)
 	}
 	select {}
