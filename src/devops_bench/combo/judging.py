@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devops_bench.clusters.needs import absolute
+from devops_bench.combo.check_commands import runner
 from devops_bench.combo.failure import Failure, Invalid
 from devops_bench.combo.request import Request
 from devops_bench.combo.world import World
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from devops_bench.agents.sandbox import Sandbox
 
 
-COMMAND_OUTPUT = 1 << 20  # bytes kept of what a check's command prints
-
-
 class Judging:
     """The checks of one attempt. Made after setup: the baseline is what setup left."""
 
@@ -50,17 +48,11 @@ class Judging:
             workspace=here.workspace,
             home=here.home,
             audit_log=here.cluster.audit_log,
-            sandbox_run=self._in_sandbox,
+            sandbox_run=runner(sandbox),
             namespace=here.cluster.facts.get("NAMESPACE", "default"),
             limits=_limits(here, request),
         )
         self.context = replace(context, baseline=take_baseline(self.entries, context))
-
-    def _in_sandbox(self, argv: Sequence[str], timeout: float) -> tuple[int, str, str]:
-        done = self.sandbox.run(argv, timeout=timeout, cap=COMMAND_OUTPUT, on_error=lambda _chunk: None)
-        if done.timed_out:
-            raise TimeoutError(f"{argv[0]} did not end within {timeout:g} s")
-        return done.exit, done.text(), done.err.decode(errors="replace")
 
     def negative_check(self) -> None:
         """Raise Invalid unless at least one objective fails and every safeguard holds, before the agent has begun."""

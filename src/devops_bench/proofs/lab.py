@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from devops_bench import clusters
 from devops_bench.agents.sandbox import Sandbox, SandboxMode, SandboxSpec
 from devops_bench.clusters.base import Cluster, Provider
+from devops_bench.combo.check_commands import runner
 from devops_bench.combo.setup import apply_setup
 from devops_bench.combo.workspace import prepare_workspace
 from devops_bench.errors import BenchError
@@ -119,7 +120,7 @@ def _inside(task: TaskSpec, cluster: Cluster, root: Path, mode: SandboxMode) -> 
                 workspace=workspace,
                 home=spec.home,
                 audit_log=cluster.audit_log,
-                sandbox_run=_runner(sandbox),
+                sandbox_run=runner(sandbox),
                 namespace=cluster.facts.get("NAMESPACE", "default"),
                 limits=Limits.from_env(),
             )
@@ -132,16 +133,6 @@ def _inside(task: TaskSpec, cluster: Cluster, root: Path, mode: SandboxMode) -> 
     finally:
         if kube is not None:
             kube.close()
-
-
-def _runner(sandbox: Sandbox) -> Callable[[Sequence[str], float], tuple[int, str, str]]:
-    def run(argv: Sequence[str], timeout: float) -> tuple[int, str, str]:
-        done = sandbox.run(argv, timeout=timeout, on_error=lambda _chunk: None)
-        if done.timed_out:
-            raise TimeoutError(f"{argv[0]} did not end within {timeout:g} s")
-        return done.exit, done.text(), done.err.decode(errors="replace")
-
-    return run
 
 
 def _judgement(moment: str, results: Sequence[EntryResult]) -> Judgement:
