@@ -23,6 +23,7 @@ from devops_bench.combo.runlog import RunLog, capture
 from devops_bench.combo.world import World
 from devops_bench.errors import BenchError
 from devops_bench.matrix.plan import Plan
+from devops_bench.paths import cache_root
 from devops_bench.process import ProcessIdentity, wait_ended
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass
@@ -53,6 +54,8 @@ def preload(run_dir: Path) -> None:
     _plan[:] = [plan]
     if _uses_checks(plan):
         import_module("jsonpath")
+    if any(combo.provider == "kwok" for combo in plan.combos):
+        _ask_control_plane()
     used = {combo.config.agent for combo in plan.combos}
     with contextlib.suppress(ImportError):
         for name in (name for agent, names in HEAVY.items() if agent in used for name in names):
@@ -61,6 +64,18 @@ def preload(run_dir: Path) -> None:
             _preload_clients(plan)
     with contextlib.suppress(BenchError):
         detect(os.environ)  # tries the sandbox once and remembers
+
+
+def _ask_control_plane() -> None:
+    """What every record says of the control plane, asked once. Not built yet: each combo asks for itself."""
+    from devops_bench.clusters import binary
+    from devops_bench.results.environment import hash_binary
+
+    with contextlib.suppress(BenchError):
+        path = binary.find(os.environ)
+        if path is not None:
+            binary.versions(path)
+            hash_binary(path, cache_root(os.environ) / "hashes")
 
 
 def _uses_checks(plan: Plan) -> bool:
