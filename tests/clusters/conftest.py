@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from devops_bench.clusters import binary, leases
+from devops_bench.clusters import leases
 from devops_bench.clusters.sweep import end, processes_of
 
 
 @pytest.fixture(scope="session")
-def kube() -> Path:
-    """The control-plane binary; skipped without one, unless REQUIRE_ALL makes that an error."""
-    found = binary.find()
-    if found is None:
-        message = "no control-plane binary; run `devops-bench clusters install`"
-        pytest.fail(message) if os.environ.get("REQUIRE_ALL") == "1" else pytest.skip(message)
-    return found
+def kube(kube_binary: Path) -> Path:
+    """The control-plane binary."""
+    return kube_binary
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -39,16 +38,10 @@ class Plane:
 
 
 def binary() -> Path:
-    """DEVOPS_BENCH_KUBE, else what the product finds; the test fails with a clear line when there is none."""
-    named = os.environ.get("DEVOPS_BENCH_KUBE")
-    if named:
-        return Path(named)
+    """The control-plane binary; built now if it must be."""
     from devops_bench.clusters import binary as product
 
-    found = product.find()
-    if found is None:
-        pytest.fail("no control-plane binary: set DEVOPS_BENCH_KUBE or run `devops-bench clusters install`")
-    return found
+    return product.ensure()
 
 
 @contextmanager
