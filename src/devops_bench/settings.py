@@ -109,7 +109,6 @@ TABLE: dict[str, Default] = {
     ),
     "kill_ladder": Default(2, "s", "between TERM and KILL of a process group"),
     "activity_interval": Default(30, "s", "the journal gets at most one activity event per combo in this time"),
-    "lock_wait": Default(3600, "s", "how long a combo waits for its token's lock held by another run"),
     "status_ballast": Default(
         1 << 20, "bytes", "preallocated in the run folder so that the journal can be closed on a full disk"
     ),

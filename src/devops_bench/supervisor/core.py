@@ -25,11 +25,12 @@ from devops_bench.combo import outcome as outcomes
 from devops_bench.combo.outcome import Outcome
 from devops_bench.combo.token import take_token
 from devops_bench.errors import BenchError, ConfigError, HarnessError, RefusedError, TransientError
+from devops_bench.matrix import ids
 from devops_bench.matrix.plan import Combo, Plan
 from devops_bench.process import ProcessIdentity, boot_id, identity
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass
-from devops_bench.supervisor import attempts, policy, snapshot, summary
+from devops_bench.supervisor import policy, snapshot, summary
 from devops_bench.supervisor.endings import Again, Endings
 from devops_bench.supervisor.forks import ForkServer, open_gate
 from devops_bench.supervisor.inotify import Watches
@@ -219,7 +220,7 @@ class Supervisor:
 
     async def _fork(self, rid: str, attempt: int, plane: Plane | None, token: int) -> bool:
         """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing)."""
-        directory = attempts.reserve(self.run_dir, rid)
+        directory = ids.reserve_attempt_dir(paths.private_dir(self.run_dir / rid), rid)
         relative = str(directory.relative_to(self.run_dir))
         self.record("combo_intent", rid=rid, attempt=attempt, directory=relative)
         gate_read, gate_write = open_gate()

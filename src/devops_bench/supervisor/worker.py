@@ -25,6 +25,7 @@ from devops_bench.process import ProcessIdentity
 from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor.inotify import Watches
 
+BUSY_CPU = 1.0  # seconds between two looks for a stall: so much is work, less is waiting
 # Events of a combo that go into the run's journal as they are; anything else counts as activity.
 MERGED = frozenset({"phase", "guard_blocked", "heartbeat"})
 
@@ -80,6 +81,7 @@ class Worker:
         self._watch: int | None = None
         self._offset = 0
         self._known = ""
+        self._cpu_seen = 0.0
         self._grace = 0.0
         self._seen = time.monotonic()
         self._reported = 0.0
@@ -150,11 +152,25 @@ class Worker:
         self._give_up("combo-timeout", "the combo took longer than its wall-clock limit")
 
     def _check_stall(self, stall: float) -> None:
+        if (cpu := self._cpu()) - self._cpu_seen >= BUSY_CPU:
+            self._cpu_seen, self._seen = cpu, time.monotonic()
         quiet = time.monotonic() - max(self._seen, self._log_seen())
         if quiet >= stall:
             self._give_up("combo-stalled", f"no event and no output for {quiet:.0f} s")
         else:
             self._later(max(1.0, stall - quiet), self._check_stall, stall)
+
+    def _cpu(self) -> float:
+        """CPU seconds of the combo's process tree so far."""
+        import psutil
+
+        total = 0.0
+        with contextlib.suppress(psutil.Error):
+            root = psutil.Process(self.who.pid)
+            for process in [root, *root.children(recursive=True)]:
+                with contextlib.suppress(psutil.Error):
+                    total += sum(process.cpu_times()[:4])
+        return total
 
     def _log_seen(self) -> float:
         newest = 0.0
