@@ -98,9 +98,9 @@ def test_no_key_is_asked_for_where_none_is_needed(
     assert models.check(plan(config, model=model, **options), env) == []
 
 
-def test_a_model_that_tells_no_provider_needs_one_told() -> None:
+def test_a_model_that_tells_no_provider_needs_the_default_ones_key() -> None:
     (finding,) = models.check(plan("api", model="qwen3:8b"), {})
-    assert finding.line().startswith("the provider of model 'qwen3:8b' is not known; set AGENT_PROVIDER to one of")
+    assert finding.line().startswith("no key for provider google (model qwen3:8b); set AGENT_API_KEY or GEMINI_API_KEY")
 
 
 def test_a_judge_needs_a_key_and_should_not_judge_itself() -> None:
@@ -277,7 +277,7 @@ def test_all_checks_run_on_this_host_and_errors_come_first(tmp_path: Path) -> No
     found = check(plan("noop", "gcli+skills", provider="kwok", sandbox=False), env)
     assert [finding.is_error for finding in found] == sorted((finding.is_error for finding in found), reverse=True)
     text = "\n".join(finding.line() for finding in found)
-    for part in ("agent gemini", "the provider of model 'm' is not known", "+skills has", "is not an executable file"):
+    for part in ("agent gemini", "no key for provider google (model m)", "+skills has", "is not an executable file"):
         assert part in text
     assert text.count("\n") == len(found) - 1
     assert list(tmp_path.iterdir()) == []

@@ -65,7 +65,6 @@ def test_an_honest_task_is_proved_and_its_record_holds_until_a_change(tmp_path: 
     assert text == ["answer", "1/1", "1/1", "1/1", "2/2", "1/1", "2/2", "proved"]
 
 
-WRITES = TASK + "  - name: tidy\n    role: safeguard\n    check: {type: command, command: [sh, -c, date > seen.txt]}\n"
 DISHONEST = [
     ({"workspace/answer.txt": "yes\n"}, "idle idle: every objective is met although nobody did anything"),
     ({"workspace/notes.txt": "other\n"}, "idle idle: safeguard notes does not hold on the untouched task"),
@@ -82,7 +81,6 @@ DISHONEST = [
     ({"solution/write.sh": "echo yes > answer.txt\n"}, "solution/write.sh has no `# fix:` step"),
     ({"solution/write.sh": None}, "solution/ holds no script"),
     ({"task.yaml": TASK.replace("task_id", "difficulty: hard\ntask_id")}, "a hard task needs two solutions"),
-    ({"task.yaml": WRITES}, "idle idle: judging changed file seen.txt"),
     ({"task.yaml": TASK.replace("file: notes.txt", "file: secret.txt")}, "notes reads 'secret.txt', which is neither"),
     ({"task.yaml": TASK.replace("value: keep}", "valu: keep}")}, "unknown key 'check.valu'; did you mean value?"),
     ({"task.yaml": TASK.replace("Put", "echo yes > answer.txt, or put").replace("yes into", "it into")}, None),

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def dead_planes(supervisor: Supervisor) -> None:
-    """End control planes whose owner is dead and remove their folders; says so in the log."""
+    """End control planes whose owner is dead and remove their folders; the journal says so."""
     from devops_bench.clusters.sweep import sweep
 
     for gone in sweep(supervisor.state_root):
-        print(f"swept {gone}", flush=True)
+        supervisor.record("swept", what=str(gone))
