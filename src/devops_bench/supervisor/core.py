@@ -133,9 +133,15 @@ class Supervisor:
         return True
 
     def cost(self) -> dict[str, float]:
-        """CPU seconds and peak memory (MB) of this process and of the fork server; CPU seconds of the combos."""
-        mine = resource.getrusage(resource.RUSAGE_SELF)
-        own = {"supervisor_cpu": round(mine.ru_utime + mine.ru_stime, 3), "supervisor_rss_mb": mine.ru_maxrss // 1024}
+        """CPU seconds and peak memory (MB) of this process and of the fork server; CPU seconds of combos and of all
+        children together (fork server, combos, control planes, the builder).
+        """
+        mine, all_children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        own: dict[str, float] = {
+            "supervisor_cpu": round(mine.ru_utime + mine.ru_stime, 3),
+            "supervisor_rss_mb": mine.ru_maxrss // 1024,
+            "children_cpu": round(all_children.ru_utime + all_children.ru_stime, 3),
+        }
         return own | {f"zygote_{name}": figure for name, figure in self._forks.cost.items()}
 
     def _finished(self) -> bool:
