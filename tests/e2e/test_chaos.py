@@ -62,6 +62,7 @@ def chaos(world: World, seed: int, kills: int) -> None:
         assert world.call("resume", "--detach", run_dir.name).returncode == 0, seed
     until(lambda: (run_dir / ".done").exists() or not supervised(run_dir), f"seed {seed}: the run ends", 240)
     assert (run_dir / ".done").exists(), (seed, killed, (run_dir / "supervisor.log").read_text()[-2000:])
+    print(f"seed {seed}: killed {', '.join(killed)}")
     verify(run_dir, seed, killed, len(tasks))
     assert_no_residue(world)
 
