@@ -6,7 +6,6 @@ Linux only; `supported()` tells. Used by the supervisor, the pool, combos and ev
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import signal
@@ -19,17 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-PR_SET_PDEATHSIG = 1
-
 
 def supported() -> bool:
     """True where pidfds and /proc exist (Linux)."""
     return sys.platform == "linux" and hasattr(os, "pidfd_open")
-
-
-def boottime() -> float:
-    """Seconds since boot, sleep included (CLOCK_BOOTTIME): deadlines survive suspend and clock changes."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @lru_cache(maxsize=1)
@@ -109,19 +101,6 @@ def identity(pid: int | None = None) -> ProcessIdentity | None:
     pid = os.getpid() if pid is None else pid
     now = _stat(pid)
     return None if now is None else ProcessIdentity(pid, now[1], boot_id(), _own_pid_namespace())
-
-
-def die_with_parent(expected_parent: int, sig: int = signal.SIGKILL) -> None:
-    """Ask the kernel to send `sig` when the parent's forking thread ends; exits at once if it already has.
-
-    Call from the main thread of a child that was forked from its parent's main thread: the signal fires on the end of
-    the forking *thread*.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_PDEATHSIG, int(sig), 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    if os.getppid() != expected_parent:
-        os._exit(128 + int(sig))
 
 
 def wait_ended(pidfd: int, timeout: float) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from devops_bench.errors import HarnessError
 from devops_bench.paths import atomic_write, private_dir
-from devops_bench.process import ProcessIdentity, boot_id, identity
+from devops_bench.process import ProcessIdentity, identity
 
 PLANES = "planes"
 LEASE = "lease.json"
@@ -169,12 +169,6 @@ def log_is_held(folder: Path) -> bool:
     finally:
         os.close(fd)
     return False
-
-
-def comparable(who: ProcessIdentity) -> bool:
-    """True when this process can tell from /proc whether `who` lives: same boot, same pid namespace."""
-    mine = myself()
-    return who.boot == boot_id() and who.namespace == mine.namespace
 
 
 def myself() -> ProcessIdentity:

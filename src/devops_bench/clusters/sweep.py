@@ -65,7 +65,7 @@ def abandoned(
     """True when nobody owns the plane of `folder` any more."""
     if lease is not None and alive_owner is not None:
         return not alive_owner(lease.owner)
-    if lease is not None and leases.comparable(lease.owner):
+    if lease is not None and not lease.owner.foreign:
         return not lease.owner.alive()
     # Another boot, container or host, or a damaged lease: a plane ends with its owner and then lets go of its log.
     try:

@@ -11,13 +11,12 @@ import json
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from devops_bench.agents.base import AgentRun
 from devops_bench.combo import agent_turn, judging, recording, setup, workspace, world
-from devops_bench.combo.events import EventLog
+from devops_bench.combo.events import EventLog, now
 from devops_bench.combo.failure import Failure, Invalid, PlaneLost, Stopped, of_exception, of_run
 from devops_bench.combo.outcome import Outcome
 from devops_bench.combo.request import Request
@@ -51,7 +50,7 @@ class Attempt:
     stopped: bool = False
     residue: list[str] = field(default_factory=list)
     audit: Path | None = None
-    started: str = field(default_factory=lambda: _now())
+    started: str = field(default_factory=now)
     environment: dict[str, Any] = field(default_factory=dict)
 
     def enter(self, phase: Phase) -> None:
@@ -226,7 +225,7 @@ class Attempt:
             },
             "lease": str(self.request.plane_folder) if self.request.plane_folder else None,
             "started": self.started,
-            "ended": _now(),
+            "ended": now(),
             "phases": self.events.phases,
             "residue": self.residue,
         }
@@ -234,7 +233,3 @@ class Attempt:
             atomic_write(self.request.directory / "attempt.json", json.dumps(self.redactor.obj(data), indent=1) + "\n")
         except OSError:
             pass  # a full disk: outcome.json says the rest
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -17,6 +17,11 @@ CAP_BYTES = 4 << 20
 """An agent that calls a million tools must not fill the disk through its events."""
 
 
+def now() -> str:
+    """UTC with milliseconds, `Z`: the time of every event, of a combo and of a run."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 class RedactsObjects(Protocol):
     """What is needed of a redactor."""
 
@@ -40,7 +45,7 @@ class EventLog:
 
     def emit(self, event: str, **fields: Any) -> None:
         """Append one event; a full disk is not this log's business and never ends a combo."""
-        record = {"time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), "event": event}
+        record = {"time": now(), "event": event}
         line = (json.dumps({**record, **self._redactor.obj(fields)}, default=str) + "\n").encode()
         with self._lock:
             if self._written + len(line) > CAP_BYTES and event != "phase":

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from devops_bench.combo.events import now
 from devops_bench.errors import ConfigError
 from devops_bench.paths import FILE_MODE, fsync_dir
 
@@ -33,11 +33,6 @@ BARRIERS = frozenset(
         "done",
     }
 )
-
-
-def now() -> str:
-    """UTC with milliseconds, `Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Journal:
