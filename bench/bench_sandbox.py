@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.measure import row
-from devops_bench.agents.sandbox import Endpoint, Sandbox, SandboxSpec, Shell, detect
+from devops_bench.sandbox import Endpoint, Sandbox, SandboxSpec, Shell, detect
 
 ROUNDS = 25
 

@@ -21,10 +21,10 @@ from devops_bench.agents.base import (
     ToolKind,
     Usage,
 )
-from devops_bench.agents.sandbox import Sandbox
 from devops_bench.errors import ConfigError
-from tests.agents.conftest import task_for
+from devops_bench.sandbox import Sandbox
 from tests.agents.wire import PROVIDERS, USAGE, Turn, Wire
+from tests.boxes import task_for
 
 pytestmark = pytest.mark.sandbox
 KEY = "sk-test-CANARY-0123456789"

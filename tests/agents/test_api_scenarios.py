@@ -8,9 +8,9 @@ import pytest
 
 from devops_bench.agents.api import ApiAgent
 from devops_bench.agents.base import AgentRun, EndReason, ModelEndpoint
-from devops_bench.agents.sandbox import Sandbox
 from devops_bench.models.server import ScriptedServer
-from tests.agents.conftest import task_for
+from devops_bench.sandbox import Sandbox
+from tests.boxes import task_for
 
 pytestmark = pytest.mark.sandbox
 ALL = ("google", "openai", "openai-responses", "anthropic", "openai-compatible", "scripted")

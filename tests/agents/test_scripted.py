@@ -9,9 +9,9 @@ import pytest
 
 from devops_bench.agents import get
 from devops_bench.agents.base import CallStatus, EndReason
-from devops_bench.agents.sandbox import Sandbox
 from devops_bench.errors import ConfigError
-from tests.agents.conftest import task_for
+from devops_bench.sandbox import Sandbox
+from tests.boxes import task_for
 
 pytestmark = pytest.mark.sandbox
 

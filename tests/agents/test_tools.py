@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from devops_bench.agents.base import CallStatus
-from devops_bench.agents.sandbox import Sandbox, SandboxMode
 from devops_bench.agents.tools import Toolbox
+from devops_bench.sandbox import Sandbox, SandboxMode
 
 pytestmark = pytest.mark.sandbox
 

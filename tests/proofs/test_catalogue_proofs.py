@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.agents.sandbox import detect
 from devops_bench.proofs.cases import Case, load_cases
 from devops_bench.proofs.engine import TaskState, prove
+from devops_bench.sandbox import detect
 from devops_bench.tasks import FoundTask, find_tasks, load_task, proof_state
 from devops_bench.tasks.proved import ProofState
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.agents.sandbox import SandboxMode, detect
 from devops_bench.proofs import table
 from devops_bench.proofs.engine import TaskReport, TaskState, prove, store
+from devops_bench.sandbox import SandboxMode, detect
 from devops_bench.tasks import find_tasks, proof_state
 from devops_bench.tasks.proved import ProofState
 

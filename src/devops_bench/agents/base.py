@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from devops_bench.agents.sandbox import Sandbox
+    from devops_bench.sandbox import Sandbox
 
 
 class EndReason(StrEnum):

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devops_bench.agents.base import Limits
-from devops_bench.agents.sandbox import Sandbox
 from devops_bench.agents.skills import Skill
+from devops_bench.sandbox import Sandbox
 
 SKILL_FOLDER = ".agents/skills"
 

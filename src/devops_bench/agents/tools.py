@@ -16,7 +16,7 @@ from typing import Any
 
 from devops_bench import settings
 from devops_bench.agents.base import CallStatus, ToolCall, ToolKind
-from devops_bench.agents.sandbox import Completed, Sandbox, Shell, ShellEnded
+from devops_bench.sandbox import Completed, Sandbox, Shell, ShellEnded
 
 NAMES = ("bash", "kubectl", "file")
 DEFAULT_TIMEOUT = 120.0

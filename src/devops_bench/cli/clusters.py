@@ -130,9 +130,9 @@ def clean(yes: bool, as_json: bool) -> None:
 
 def _sandbox() -> Any:
     """The sandbox as one finding: bubblewrap and user namespaces, tried for real."""
-    from devops_bench.agents.sandbox import detect
     from devops_bench.clusters.capacity import Finding
     from devops_bench.errors import BenchError
+    from devops_bench.sandbox import detect
 
     try:
         mode = detect(os.environ)

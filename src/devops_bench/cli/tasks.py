@@ -177,9 +177,9 @@ def validate(
     from datetime import UTC, datetime
     from fnmatch import fnmatchcase
 
-    from devops_bench.agents.sandbox import detect
     from devops_bench.proofs import table
     from devops_bench.proofs.engine import TaskState, prove, store
+    from devops_bench.sandbox import detect
     from devops_bench.tasks.proved import ProofState, proof_state
 
     found = _found(paths)

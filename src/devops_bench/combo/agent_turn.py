@@ -11,7 +11,6 @@ from typing import Any
 
 from devops_bench import agents, settings
 from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, ModelEndpoint, ToolKind
-from devops_bench.agents.sandbox import Sandbox, SandboxSpec, detect
 from devops_bench.agents.skills import find_skills
 from devops_bench.combo.events import EventLog
 from devops_bench.combo.request import Request
@@ -19,6 +18,7 @@ from devops_bench.combo.runlog import RunLog
 from devops_bench.combo.world import World
 from devops_bench.errors import ConfigError
 from devops_bench.redact import Redactor
+from devops_bench.sandbox import Sandbox, SandboxSpec, detect
 
 AGENT_LOG = "agent.log"
 SCRIPTED = "scripted:"

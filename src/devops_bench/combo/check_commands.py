@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from devops_bench.agents.sandbox import Sandbox, SandboxSpec
+from devops_bench.sandbox import Sandbox, SandboxSpec
 
 OUTPUT_CAP = 1 << 20  # bytes kept of what a command prints
 

@@ -40,9 +40,9 @@ def preload(run_dir: Path) -> None:
 
     Starts no thread and keeps nothing open. What cannot be imported is the combo's to report.
     """
-    from devops_bench.agents.sandbox import detect
     from devops_bench.combo import attempt
     from devops_bench.results.environment import code_hash
+    from devops_bench.sandbox import detect
 
     assert attempt
     code_hash()  # remembered

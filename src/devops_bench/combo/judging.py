@@ -31,7 +31,7 @@ from devops_bench.verification import (
 )
 
 if TYPE_CHECKING:
-    from devops_bench.agents.sandbox import Sandbox
+    from devops_bench.sandbox import Sandbox
 
 
 class Judging:

@@ -52,7 +52,7 @@ def _scripts(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
 
 
 def _sandbox(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
-    from devops_bench.agents.sandbox.mode import VARIABLE, detect
+    from devops_bench.sandbox.mode import VARIABLE, detect
 
     if not plan.options.sandbox:
         return []  # said loudly among the plan's notes

@@ -17,12 +17,12 @@ import psutil
 
 from devops_bench import settings
 from devops_bench._version import __version__
-from devops_bench.agents.sandbox import SandboxMode
 from devops_bench.errors import BenchError
 from devops_bench.proofs.cases import Case, Kind, load_cases
 from devops_bench.proofs.judge import Outcome, coverage, findings
 from devops_bench.proofs.lab import run_case
 from devops_bench.proofs.statics import static_problems
+from devops_bench.sandbox import SandboxMode
 from devops_bench.tasks.catalogue import FoundTask
 from devops_bench.tasks.fingerprint import content_hash
 from devops_bench.tasks.loader import load_task

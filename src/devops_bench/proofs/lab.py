@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench import clusters
-from devops_bench.agents.sandbox import Sandbox, SandboxMode, SandboxSpec
 from devops_bench.clusters.base import Cluster, Provider
 from devops_bench.combo.check_commands import runner
 from devops_bench.combo.setup import apply_setup
@@ -28,6 +27,7 @@ from devops_bench.paths import private_dir
 from devops_bench.proofs.cases import Case, Kind
 from devops_bench.proofs.judge import Judgement, Outcome
 from devops_bench.proofs.watching import Fingerprint, at_rest, fingerprint
+from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec
 from devops_bench.settings import value
 from devops_bench.tasks.placeholders import fill
 from devops_bench.tasks.spec import TaskSpec

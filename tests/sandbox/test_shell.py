@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.agents.sandbox import Sandbox, ShellEnded
+from devops_bench.sandbox import Sandbox, ShellEnded
 
 pytestmark = pytest.mark.sandbox
 DEADLINE = 30.0

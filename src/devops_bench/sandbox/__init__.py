@@ -7,13 +7,13 @@ the harness kills everything inside: the process namespace ends with bubblewrap,
 
 from __future__ import annotations
 
-from devops_bench.agents.sandbox.box import Sandbox
-from devops_bench.agents.sandbox.launch import Completed
-from devops_bench.agents.sandbox.layout import Bind, SandboxSpec
-from devops_bench.agents.sandbox.limits import SandboxLimits
-from devops_bench.agents.sandbox.mode import SandboxKind, SandboxMode, detect
-from devops_bench.agents.sandbox.network import Endpoint, Network
-from devops_bench.agents.sandbox.shell import Shell, ShellEnded
+from devops_bench.sandbox.box import Sandbox
+from devops_bench.sandbox.launch import Completed
+from devops_bench.sandbox.layout import Bind, SandboxSpec
+from devops_bench.sandbox.limits import SandboxLimits
+from devops_bench.sandbox.mode import SandboxKind, SandboxMode, detect
+from devops_bench.sandbox.network import Endpoint, Network
+from devops_bench.sandbox.shell import Shell, ShellEnded
 
 __all__ = [
     "Bind",

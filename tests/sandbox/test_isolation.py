@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import devops_bench
-from devops_bench.agents.sandbox import Bind, Sandbox, SandboxMode
 from devops_bench.errors import HarnessError
+from devops_bench.sandbox import Bind, Sandbox, SandboxMode
 
 pytestmark = pytest.mark.sandbox
 MakeBox = Callable[..., Sandbox]
@@ -181,7 +181,7 @@ def test_the_given_kubectl_comes_first(mode: SandboxMode, make_box: MakeBox, tmp
 
 
 def test_tmp_is_sized(mode: SandboxMode, make_box: MakeBox) -> None:
-    from devops_bench.agents.sandbox import SandboxLimits
+    from devops_bench.sandbox import SandboxLimits
 
     box = make_box(mode, limits=SandboxLimits(tmp_bytes=1 << 20))
     assert "No space left" in bash(box, "head -c 2000000 /dev/zero >/tmp/big")

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devops_bench.agents.sandbox import Sandbox, SandboxLimits, SandboxMode
 from devops_bench.process import tagged
+from devops_bench.sandbox import Sandbox, SandboxLimits, SandboxMode
 
 pytestmark = pytest.mark.sandbox
 MakeBox = Callable[..., Sandbox]
@@ -130,7 +130,7 @@ def test_no_cgroup_stays_behind(box: Sandbox) -> None:
 PARENT = """
 import os, sys, threading
 from pathlib import Path
-from devops_bench.agents.sandbox import Sandbox, SandboxSpec, detect
+from devops_bench.sandbox import Sandbox, SandboxSpec, detect
 env = {"PATH": os.environ["PATH"]} | ({"BENCH_AGENT_SANDBOX": "off"} if sys.argv[2] == "bare" else {})
 root = Path(sys.argv[1])
 box = Sandbox(detect(env), SandboxSpec(home=root / "home", workspace=root / "workspace"))
@@ -189,8 +189,8 @@ def test_bare_commands_get_a_clean_environment(
 
 
 def test_a_sandbox_that_cannot_start_says_why(mode: SandboxMode, make_box: MakeBox) -> None:
-    from devops_bench.agents.sandbox import Bind
     from devops_bench.errors import HarnessError
+    from devops_bench.sandbox import Bind
 
     box = make_box(mode, binds=(Bind(Path("/no/such/prefix"), "/opt/cli"),))
     with pytest.raises(HarnessError, match=r"does not start.*/no/such/prefix"):
@@ -200,7 +200,7 @@ def test_a_sandbox_that_cannot_start_says_why(mode: SandboxMode, make_box: MakeB
 RESTARTER = """
 import os, sys
 from pathlib import Path
-from devops_bench.agents.sandbox import Endpoint, Sandbox, SandboxSpec, detect
+from devops_bench.sandbox import Endpoint, Sandbox, SandboxSpec, detect
 env = {"PATH": os.environ["PATH"]} | ({"BENCH_AGENT_SANDBOX": "off"} if sys.argv[2] == "bare" else {})
 root, reach = Path(sys.argv[1]), (Endpoint("127.0.0.1", 9),)
 box = Sandbox(detect(env), SandboxSpec(home=root / "home", workspace=root / "workspace", reach=reach))

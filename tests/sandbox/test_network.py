@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from devops_bench.agents.sandbox import Endpoint, Network, Sandbox, SandboxMode
+from devops_bench.sandbox import Endpoint, Network, Sandbox, SandboxMode
 
 pytestmark = pytest.mark.sandbox
 MakeBox = Callable[..., Sandbox]
@@ -129,8 +129,8 @@ def test_a_shared_network_is_recorded(mode: SandboxMode, make_box: MakeBox, echo
 def test_a_closed_network_that_fails_degrades_and_says_so(
     mode: SandboxMode, make_box: MakeBox, echo: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from devops_bench.agents.sandbox import box as module
-    from devops_bench.agents.sandbox.network import NetworkUnavailable
+    from devops_bench.sandbox import box as module
+    from devops_bench.sandbox.network import NetworkUnavailable
 
     def refuse(*_args: object) -> None:
         raise NetworkUnavailable("setns: Operation not permitted")

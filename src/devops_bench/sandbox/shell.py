@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from devops_bench import settings
-from devops_bench.agents.sandbox.box import Sandbox, Started
-from devops_bench.agents.sandbox.launch import CappedOutput, Completed, descendants
+from devops_bench.sandbox.box import Sandbox, Started
+from devops_bench.sandbox.launch import CappedOutput, Completed, descendants
 
 SERVER = r"""
 set -m

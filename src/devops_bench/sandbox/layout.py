@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.agents.sandbox.limits import SandboxLimits
-from devops_bench.agents.sandbox.mode import ISOLATION
-from devops_bench.agents.sandbox.network import Endpoint, Network
 from devops_bench.errors import HarnessError
+from devops_bench.sandbox.limits import SandboxLimits
+from devops_bench.sandbox.mode import ISOLATION
+from devops_bench.sandbox.network import Endpoint, Network
 
 HOME = "/home/agent"
 WORKSPACE = "/workspace"

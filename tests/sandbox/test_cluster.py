@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from devops_bench.agents import get
-from devops_bench.agents.sandbox import Sandbox, SandboxMode, SandboxSpec
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.grants import grant_agent
 from devops_bench.clusters.kwok import Kwok
+from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec
 from devops_bench.tasks.spec import ClusterNeeds
-from tests.agents.conftest import task_for
+from tests.boxes import task_for
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.kwok]
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO
 
 from devops_bench import settings
-from devops_bench.agents.sandbox.lasting import lasting
-from devops_bench.agents.sandbox.limits import Cage, Figures, SandboxLimits, apply_rlimits
 from devops_bench.errors import HarnessError
 from devops_bench.process import tagged
+from devops_bench.sandbox.lasting import lasting
+from devops_bench.sandbox.limits import Cage, Figures, SandboxLimits, apply_rlimits
 
 # Neutral, like every name that can be seen from inside.
 TAG = "SANDBOX_ID"

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import devops_bench
 from devops_bench import settings
-from devops_bench.agents.sandbox import layout
-from devops_bench.agents.sandbox.launch import TAG, Completed, Tree, communicate
-from devops_bench.agents.sandbox.layout import SandboxSpec
-from devops_bench.agents.sandbox.mode import SandboxMode
-from devops_bench.agents.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
 from devops_bench.errors import ConfigError
 from devops_bench.paths import atomic_write, private_dir, runs_root, state_root
 from devops_bench.process import tagged
+from devops_bench.sandbox import layout
+from devops_bench.sandbox.launch import TAG, Completed, Tree, communicate
+from devops_bench.sandbox.layout import SandboxSpec
+from devops_bench.sandbox.mode import SandboxMode
+from devops_bench.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
 
 if TYPE_CHECKING:
-    from devops_bench.agents.sandbox.shell import Shell
+    from devops_bench.sandbox.shell import Shell
 
 
 class Sandbox:
@@ -118,7 +118,7 @@ class Sandbox:
 
     def shell(self, env: Mapping[str, str] | None = None) -> Shell:
         """A long-lived shell in a sandbox of its own: /tmp and background processes last until it is closed."""
-        from devops_bench.agents.sandbox.shell import Shell
+        from devops_bench.sandbox.shell import Shell
 
         return Shell(self, env)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.agents.sandbox import SandboxKind, SandboxMode, detect
-from devops_bench.agents.sandbox.mode import find_bwrap
 from devops_bench.errors import ConfigError
+from devops_bench.sandbox import SandboxKind, SandboxMode, detect
+from devops_bench.sandbox.mode import find_bwrap
 
 
 @pytest.mark.parametrize("word", ["0", "false", "no", "off", "OFF", " No "])

@@ -1,0 +1,1 @@
+"""What stands between an agent and the outside: model gateway and MCP gateway. They meter, record and refuse."""
