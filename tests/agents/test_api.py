@@ -17,6 +17,7 @@ from devops_bench.agents.base import (
     CallStatus,
     EndReason,
     Grants,
+    McpGrant,
     ModelEndpoint,
     ToolKind,
     Usage,
@@ -242,7 +243,7 @@ def test_extra_flags_are_settings_of_the_request(box: Sandbox) -> None:
         ({"endpoint": ModelEndpoint("openai", "m")}, "no API key for provider openai"),
         ({"grants": Grants(allowed_tools=("browser",))}, "AGENT_ALLOWED_TOOLS names browser"),
         ({"extra_flags": ("--fast",)}, "AGENT_EXTRA_FLAGS has '--fast'"),
-        ({"grants": Grants(mcp_argv=("server",))}, "mcp"),
+        ({"grants": Grants(mcp=McpGrant("k8s", ("relay",), ("127.0.0.1", 1), "t"))}, "mcp"),
         ({"grants": Grants(skills_paths=(Path("/no/such"),))}, r"no \*/SKILL.md here"),
     ],
 )

@@ -30,6 +30,7 @@ from devops_bench.agents.skills import Skill, find_skills, install
 from devops_bench.agents.tools import Toolbox
 from devops_bench.errors import ConfigError
 from devops_bench.models.prices import cost_usd
+from devops_bench.sandbox import Bind
 
 # A reply comes in one piece, so a long thought is silence; beyond this it is a hang of the API.
 TURN_TIMEOUT = 300.0
@@ -80,6 +81,7 @@ class ApiAgent:
     """The loop. `turn_timeout`: seconds one reply may take."""
 
     key = "api"
+    wires: tuple[str, ...] = ("google", "anthropic", "openai", "openai-responses")
 
     def __init__(self, turn_timeout: float = TURN_TIMEOUT) -> None:
         self._turn_timeout = turn_timeout
@@ -90,11 +92,15 @@ class ApiAgent:
             return "agent api: pydantic-ai is not installed; pip install 'devops-bench[agents]'"
         return None
 
+    def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
+        """None: it runs in this process."""
+        return ()
+
     def run(self, task: AgentTask) -> AgentRun:
         """Run the loop to its end. ConfigError for a grant, key or flag that cannot be honoured."""
         if task.endpoint is None:
             raise ConfigError("agent api has no model", fix="name one with --model or AGENT_MODEL")
-        if task.grants.mcp_argv:
+        if task.grants.mcp is not None:
             raise ConfigError("agent api cannot serve +mcp yet", fix="run api or api+skills")
         skills = find_skills(task.grants.skills_paths) if task.grants.skills_paths else ()
         install(skills, task.home / SKILL_FOLDER)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from devops_bench.sandbox import Sandbox
+    from devops_bench.models.exchange import Exchange
+    from devops_bench.sandbox import Bind, Sandbox
 
 
 class EndReason(StrEnum):
@@ -108,9 +109,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """Where the agent finds its model. `key` is given to the adapter process only as far as it must be."""
+    """Where the agent finds its model. Behind a CLI it is always the gateway, and `key` the attempt's own token.
 
-    provider: str  # google | openai | openai-responses | anthropic | openai-compatible | scripted
+    `provider` is the wire format: google, openai, openai-responses or anthropic (for the agent `api` also the names of
+    `models.providers`).
+    """
+
+    provider: str
     model: str
     base_url: str | None = None
     key: str | None = field(default=None, repr=False)
@@ -126,10 +131,26 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Grants:
-    """What the configuration promises the agent."""
+class McpGrant:
+    """An MCP server, reached through the gateway.
 
-    mcp_argv: tuple[str, ...] = ()
+    `argv` is a stdio relay as seen inside the sandbox: the CLI starts it like any MCP server. `address` is where the
+    gateway listens on this host, for an agent that runs in our own process. `tools` are the server's own tool names,
+    from its `tools/list`.
+    """
+
+    server: str
+    argv: tuple[str, ...]
+    address: tuple[str, int]
+    token: str = field(repr=False)
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What the configuration promises the agent. `mcp` None: no MCP; empty `skills_paths`: no skills."""
+
+    mcp: McpGrant | None = None
     skills_paths: tuple[Path, ...] = ()
     allowed_tools: tuple[str, ...] = ()
 
@@ -139,8 +160,9 @@ class AgentTask:
     """Everything an adapter gets.
 
     `workspace` and `home` are host paths; `sandbox.workspace` and `sandbox.home` are what the agent sees. `env` is
-    added to its commands: never a secret. `emit(kind, fields)` reports activity: `tool_call` (name, phase
-    started|ended, status, seconds), `model_request` (turn, seconds, tokens), `text` and `output` (text).
+    added to its commands: never a secret. `exchanges()` is what the model gateway recorded so far. `emit(kind, fields)`
+    reports activity: `tool_call` (name, phase started|ended, status, seconds), `model_request` (turn, seconds, tokens),
+    `text` and `output` (text).
     """
 
     prompt: str
@@ -156,6 +178,7 @@ class AgentTask:
     script: Path | None = None
     rules_text: str = ""
     emit: Callable[[str, Mapping[str, Any]], None] = lambda _kind, _fields: None
+    exchanges: Callable[[], Sequence[Exchange]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +215,15 @@ class Agent(Protocol):
 
     def missing(self, env: Mapping[str, str]) -> str | None:
         """None if it can run here, else one line naming the install command."""
+        ...
+
+    @property
+    def wires(self) -> tuple[str, ...]:
+        """The wire formats it speaks to its model, the usual one first; empty: it has no model."""
+        ...
+
+    def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
+        """Host paths that its sandbox must show: where it is installed. Empty for agents of our own."""
         ...
 
     def run(self, task: AgentTask) -> AgentRun:

@@ -7,16 +7,22 @@ from collections.abc import Mapping
 
 from devops_bench._version import __version__
 from devops_bench.agents.base import AgentRun, AgentTask, EndReason, Step
+from devops_bench.sandbox import Bind
 
 
 class NoopAgent:
     """Ends at once, completed, with one step that says so: idling is its job, so it is no empty run."""
 
     key = "noop"
+    wires: tuple[str, ...] = ()
 
     def missing(self, env: Mapping[str, str]) -> str | None:
         """It is always there."""
         return None
+
+    def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
+        """None: it runs in this process."""
+        return ()
 
     def run(self, task: AgentTask) -> AgentRun:
         """Do nothing."""

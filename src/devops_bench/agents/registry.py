@@ -12,6 +12,7 @@ from importlib import import_module
 
 from devops_bench.agents.base import Agent, AgentRun, AgentTask
 from devops_bench.errors import ConfigError
+from devops_bench.sandbox import Bind
 
 ALIASES = {"gemini-cli": "gemini", "claude-code": "claude"}
 BUILT = {
@@ -39,6 +40,15 @@ class KnownCli:
             f"agent {self.key} ({self.title}): {here}this version has no adapter for it yet; it will run {self.binary} "
             f"(install: {install}; AGENT_TARGET overrides the binary)"
         )
+
+    @property
+    def wires(self) -> tuple[str, ...]:
+        """None yet."""
+        return ()
+
+    def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
+        """None yet."""
+        return ()
 
     def run(self, task: AgentTask) -> AgentRun:
         """Refuse: ConfigError with the line of `missing`."""

@@ -18,6 +18,7 @@ from devops_bench._version import __version__
 from devops_bench.agents.base import AgentRun, AgentTask, CallStatus, EndReason, Step, ToolCall
 from devops_bench.agents.tools import Toolbox
 from devops_bench.errors import ConfigError
+from devops_bench.sandbox import Bind
 
 
 class _Say(BaseModel):
@@ -38,10 +39,15 @@ class ScriptedAgent:
     """Plays `AgentTask.script`."""
 
     key = "scripted"
+    wires: tuple[str, ...] = ()
 
     def missing(self, env: Mapping[str, str]) -> str | None:
         """It is always there."""
         return None
+
+    def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
+        """None: it runs in this process."""
+        return ()
 
     def run(self, task: AgentTask) -> AgentRun:
         """Play the script to its end or to the time limit. ConfigError when there is none or it cannot be read."""

@@ -64,7 +64,6 @@ def play(here: World, request: Request, sandbox: Sandbox, events: EventLog, log:
         raise ConfigError(missing)
     output = RunLog(request.directory / AGENT_LOG, redactor.stream())
     grants = Grants(
-        mcp_argv=options.mcp_server if config.mcp else (),
         skills_paths=skills_of(here, request) if config.skills else (),
         allowed_tools=tuple(item for item in request.env.get("AGENT_ALLOWED_TOOLS", "").split(",") if item),
     )
@@ -128,7 +127,7 @@ def facts(run: AgentRun, sandbox: Sandbox, grants: Grants, auth_mode: str) -> di
         "auth_mode": auth_mode,
         "sandbox": info,
         "network": info["network"],
-        "mcp": bool(grants.mcp_argv),
+        "mcp": grants.mcp is not None,
         "mcp_calls": sum(call.kind is ToolKind.MCP for call in run.tool_calls),
         "skills": [skill.name for skill in find_skills(grants.skills_paths)],
         "skills_paths": grants.skills_paths,

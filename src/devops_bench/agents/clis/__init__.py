@@ -1,0 +1,1 @@
+"""The adapters: one module per agent CLI, each a `frame.Cli`."""

@@ -1,0 +1,1 @@
+"""What all agent CLIs share: see `types` for the interface of an adapter."""
