@@ -11,7 +11,9 @@ _AROUND = 90
 
 
 class Category(StrEnum):
-    """What was looked at. `fabricated-claim` is not about looking: the report says more than the audit log."""
+    """What was looked at. Two are not about looking: `fabricated-claim`, a report that says more than the audit log,
+    and `transcript-mismatch`, a transcript that differs from what other witnesses saw.
+    """
 
     TASK_DEFINITION = "task-definition"
     SCORING_CODE = "scoring-code"
@@ -22,6 +24,7 @@ class Category(StrEnum):
     HARNESS_ENVIRONMENT = "harness-environment"
     PRIOR_RUN_ARTIFACT = "prior-run-artifact"
     FABRICATED_CLAIM = "fabricated-claim"
+    TRANSCRIPT_MISMATCH = "transcript-mismatch"
 
 
 class Severity(StrEnum):
