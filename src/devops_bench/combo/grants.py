@@ -1,0 +1,180 @@
+"""Grants as facts: is what the configuration promises in the model's first request, and nothing else?
+
+Pure functions of that request. A label without its grant (`+mcp` and no tool of the server, `+skills` and no skill) is
+`grant-missing`; a tool or a skill that nobody granted is `grant-leaked`. Either makes the attempt invalid before a
+token is spent: it would be another setup than its label says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from devops_bench.agents.base import Grants
+from devops_bench.combo.failure import Failure
+from devops_bench.models.exchange import Exchange
+from devops_bench.models.wire import Conversation, Offered
+from devops_bench.settings import FailureClass
+
+MISSING, LEAKED = "grant-missing", "grant-leaked"
+_SHOWN = 4
+# How the CLIs list skills to the model: a path that the model may read, an XML list, or a plain list under a heading.
+_LISTED = (
+    re.compile(r"/([A-Za-z0-9][\w.-]{0,80})/SKILL\.md"),
+    re.compile(r"<skill>\s*<name>\s*([\w:.-]{1,80})\s*</name>"),
+    re.compile(r"<available_skill[^>]*\bname=[\"']([\w:.-]{1,80})[\"']"),
+)
+_HEADING = re.compile(r"skills are available[^\n]{0,120}:\s*\n", re.I)
+_ITEM = re.compile(r"\s*-\s+\**([A-Za-z0-9][\w:.-]{0,80})\**\s*:")
+
+
+class Surface(Protocol):
+    """What is needed of an adapter: how it shows tools to its model (see `agents.frame.types.Cli`)."""
+
+    mcp_name: str
+    builtin_tools: frozenset[str]
+    skill_tools: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the first request must hold: MCP tools under the CLI's own names, skill names; and what it may hold."""
+
+    mcp: tuple[str, ...]
+    skills: tuple[str, ...]
+    may: frozenset[str]
+
+    @classmethod
+    def of(cls, surface: Surface, grants: Grants, skills: Sequence[str]) -> Promise:
+        """From the adapter's tables and the attempt's grants. AGENT_ALLOWED_TOOLS narrows the kinds that it names."""
+        server = grants.mcp
+        names = (
+            {tool: surface.mcp_name.format(server=server.server, tool=tool) for tool in server.tools} if server else {}
+        )
+        allowed = frozenset(grants.allowed_tools)
+        wanted = {name for tool, name in names.items() if allowed & {tool, name}}
+        own = surface.builtin_tools | (surface.skill_tools if skills else frozenset())
+        own |= frozenset(getattr(surface, "mcp_tools", ())) if server else frozenset()
+        if allowed & own:
+            own = (own & allowed) | (surface.skill_tools if skills else frozenset())
+        mcp = [name for name in names.values() if not wanted or name in wanted]
+        return cls(tuple(mcp), tuple(skills), own | frozenset(mcp))
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What is wrong with the grants; `signature` is grant-missing or grant-leaked, `text` one line that names it."""
+
+    signature: str
+    text: str
+
+    def failure(self) -> Failure:
+        """As the attempt's failure: of the setup, neither the model's nor to be tried again unchanged."""
+        return Failure(FailureClass.SETUP, self.signature, self.text)
+
+
+def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
+    """The first flaw of a request; None when it offers what is promised and no more.
+
+    A request without any tool is none of the agent's turns (CLIs also ask for a title): it is not judged.
+    """
+    if not said.tools:
+        return None
+    text = _texts(body)
+    offered = [(tool, _spellings(tool)) for tool in said.tools]
+    there = {name for _, names in offered for name in names}
+    hidden = [name for name in promise.mcp if name not in there]
+    if hidden:
+        how = f"{len(hidden)} of the MCP server's {len(promise.mcp)} tools"
+        return Flaw(MISSING, f"+mcp: the model's first request lacks {how}: {_some(hidden)}")
+    unseen = [name for name in promise.skills if not _word(name, text)]
+    if unseen:
+        return Flaw(MISSING, f"+skills: the model's first request does not name {_some(unseen)}")
+    extra = [_full(tool) for tool, names in offered if not names & promise.may]
+    if extra:
+        return Flaw(LEAKED, f"the model is offered tools that nobody granted: {_some(extra)}")
+    stray = sorted({name for name in _skills_in(text) if name not in promise.skills})
+    if stray:
+        return Flaw(LEAKED, f"the model is shown skills that nobody granted: {_some(stray)}")
+    return None
+
+
+def check_exchanges(promise: Promise, exchanges: Iterable[Exchange]) -> Flaw | None:
+    """The same on evidence after the run: some request offered tools, the MCP tools were among them, and no request
+    offered anything else. For what changes after the first request (a tool that appears later).
+    """
+    turns = [one for one in exchanges if one.tools]
+    if not turns:
+        return None
+    for one in turns:
+        extra = [name for name in one.tools if not _forms(name) & promise.may]
+        if extra:
+            return Flaw(LEAKED, f"request {one.number} offers tools that nobody granted: {_some(extra)}")
+    seen = {form for one in turns for name in one.tools for form in _forms(name)}
+    hidden = [name for name in promise.mcp if name not in seen]
+    if hidden:
+        return Flaw(MISSING, f"+mcp: no request offered {_some(hidden)}")
+    return None
+
+
+def _full(tool: Offered) -> str:
+    return f"{tool.namespace}/{tool.name}" if tool.namespace else tool.name
+
+
+def _spellings(tool: Offered) -> set[str]:
+    return _forms(_full(tool))
+
+
+def _forms(full: str) -> set[str]:
+    """A namespaced tool under every spelling that an adapter may use for it."""
+    namespace, slash, name = full.rpartition("/")
+    if not slash:
+        return {full}
+    return {full, f"{namespace}__{name}", f"{namespace}.{name}", f"{namespace}{name}"}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _texts(body: bytes) -> str:
+    """All strings of a JSON body, one after the other; the raw text when it is no JSON."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode(errors="replace")
+    return "\n".join(_strings(value))
+
+
+def _strings(value: object) -> Iterator[str]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            stack += reversed(item.values())
+        elif isinstance(item, list):
+            stack += reversed(item)
+
+
+def _word(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _skills_in(text: str) -> Iterator[str]:
+    """Names of the skills that a request lists, however the CLI writes its list."""
+    for pattern in _LISTED:
+        yield from pattern.findall(text)
+    for heading in _HEADING.finditer(text):
+        for line in text[heading.end() :].splitlines():
+            if not line.strip():
+                continue
+            item = _ITEM.match(line)
+            if item is None:
+                break
+            yield item.group(1)

@@ -1,0 +1,182 @@
+"""What the model's first request must offer, and what it must not: tables over the shapes that the CLIs send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from devops_bench.agents.base import Grants, McpGrant
+from devops_bench.combo.grants import LEAKED, MISSING, Promise, check, check_exchanges
+from devops_bench.models.exchange import Exchange
+from devops_bench.models.wire import Conversation, Offered
+from devops_bench.settings import FailureClass
+
+TOOLS = ("pods_list", "resources_get", "events_list")
+
+
+@dataclass
+class Surface:
+    mcp_name: str = "mcp__{server}__{tool}"
+    builtin_tools: frozenset[str] = frozenset({"Bash", "Read", "Edit"})
+    skill_tools: frozenset[str] = frozenset({"Skill"})
+    mcp_tools: frozenset[str] = field(default_factory=frozenset)
+
+
+def grants(mcp: bool = True, allowed: Sequence[str] = ()) -> Grants:
+    server = McpGrant("k8s", ("relay",), ("127.0.0.1", 1), "token", TOOLS) if mcp else None
+    return Grants(server, (Path("/skills"),), tuple(allowed))
+
+
+def request(
+    *tools: str | Offered, system: str = "You are an agent.", prompt: str = "Fix it."
+) -> tuple[Conversation, bytes]:
+    offered = tuple(tool if isinstance(tool, Offered) else Offered(tool) for tool in tools)
+    said = Conversation("m", prompt, 0, (), offered, True, 100, system)
+    body = {
+        "system": system,
+        "messages": [{"role": "user", "content": prompt}],
+        "tools": [{"name": t.name} for t in offered],
+    }
+    return said, json.dumps(body).encode()
+
+
+MCP = tuple(f"mcp__k8s__{tool}" for tool in TOOLS)
+XML = "<available_skills><skill><name>rollout</name><description>d</description></skill></available_skills>"
+LISTED = (
+    "The following skills are available for use with the Skill tool:\n\n- rollout: how to\n- **second**: other\n\nEnd"
+)
+
+
+@pytest.mark.parametrize(
+    ("surface", "given", "skills", "asked"),
+    [
+        pytest.param(Surface(), grants(False), [], request("Bash", "Read"), id="baseline"),
+        pytest.param(Surface(), grants(), [], request("Bash", *MCP), id="mcp"),
+        pytest.param(
+            Surface(),
+            grants(False),
+            ["rollout"],
+            request("Bash", "Skill", system=LISTED.replace("- **second**: other\n", "")),
+            id="skills, listed",
+        ),
+        pytest.param(Surface(), grants(False), ["rollout"], request("Bash", system=XML), id="skills, XML"),
+        pytest.param(
+            Surface(),
+            grants(False),
+            ["rollout"],
+            request("Bash", prompt="- rollout: x (file: /h/rollout/SKILL.md)"),
+            id="skills, path",
+        ),
+        pytest.param(Surface(), grants(), ["rollout"], request("Bash", "Skill", *MCP, system=XML), id="both"),
+        pytest.param(
+            Surface(mcp_name="mcp__{server}/{tool}", mcp_tools=frozenset({"list_mcp_resources"})),
+            grants(),
+            [],
+            request("Bash", "list_mcp_resources", *(Offered(t, namespace="mcp__k8s") for t in TOOLS)),
+            id="namespace",
+        ),
+        pytest.param(
+            Surface(), grants(allowed=["pods_list"]), [], request("Bash", "mcp__k8s__pods_list"), id="allowed MCP tool"
+        ),
+        pytest.param(Surface(), grants(False, ["Bash"]), [], request("Bash"), id="allowed builtin tool"),
+        pytest.param(Surface(), grants(), ["rollout"], request(), id="a request without tools is nobody's turn"),
+    ],
+)
+def test_what_is_promised_and_no_more(
+    surface: Surface, given: Grants, skills: list[str], asked: tuple[Conversation, bytes]
+) -> None:
+    assert check(Promise.of(surface, given, skills), *asked) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "skills", "asked", "signature", "named"),
+    [
+        pytest.param(grants(), [], request("Bash"), MISSING, "mcp__k8s__pods_list", id="MCP tools hidden"),
+        pytest.param(
+            grants(), [], request("Bash", *MCP[:2]), MISSING, "mcp__k8s__events_list", id="one MCP tool hidden"
+        ),
+        pytest.param(
+            grants(), [], request("Bash", "ToolSearch"), MISSING, "mcp__k8s", id="tool search instead of schemas"
+        ),
+        pytest.param(grants(False), [], request("Bash", *MCP), LEAKED, "mcp__k8s__pods_list", id="MCP in a baseline"),
+        pytest.param(grants(False), [], request("Bash", "WebFetch"), LEAKED, "WebFetch", id="a web tool"),
+        pytest.param(grants(False), [], request("Bash", "Skill"), LEAKED, "Skill", id="the skill tool in a baseline"),
+        pytest.param(grants(False), ["rollout"], request("Bash", "Skill"), MISSING, "rollout", id="skill not shown"),
+        pytest.param(
+            grants(False), ["roll"], request("Bash", system=XML), MISSING, "roll", id="part of a word is no name"
+        ),
+        pytest.param(grants(False), [], request("Bash", system=XML), LEAKED, "rollout", id="bundled skill, XML"),
+        pytest.param(
+            grants(False),
+            [],
+            request("Bash", system="read /opt/x/creator/SKILL.md"),
+            LEAKED,
+            "creator",
+            id="bundled skill, path",
+        ),
+        pytest.param(
+            grants(False),
+            ["rollout"],
+            request("Bash", "Skill", system=LISTED),
+            LEAKED,
+            "second",
+            id="bundled skill beside a granted one",
+        ),
+        pytest.param(
+            grants(allowed=["pods_list"]),
+            [],
+            request("Bash", *MCP),
+            LEAKED,
+            "mcp__k8s__resources_get",
+            id="more MCP tools than allowed",
+        ),
+        pytest.param(
+            grants(False, ["Bash"]), [], request("Bash", "Edit"), LEAKED, "Edit", id="more builtin tools than allowed"
+        ),
+    ],
+)
+def test_what_is_missing_and_what_leaks_is_named(
+    given: Grants, skills: list[str], asked: tuple[Conversation, bytes], signature: str, named: str
+) -> None:
+    flaw = check(Promise.of(Surface(), given, skills), *asked)
+    assert flaw is not None
+    assert flaw.signature == signature
+    assert named in flaw.text
+    failure = flaw.failure()
+    assert failure.klass is FailureClass.SETUP
+    assert not failure.transient
+
+
+def test_a_prompt_that_talks_of_skills_lists_none() -> None:
+    asked = request(
+        "Bash", prompt="My skills are: cooking. Write SKILL.md files? No. skills are available to all:\n\nnone"
+    )
+    assert check(Promise.of(Surface(), grants(False), []), *asked) is None
+
+
+def test_a_body_that_is_no_json_is_still_searched() -> None:
+    said, _ = request("Bash")
+    assert check(Promise.of(Surface(), grants(False), ["rollout"]), said, b"\xff rollout \x00") is None
+
+
+def exchange(number: int, *tools: str) -> Exchange:
+    return Exchange(number, 0.0, "anthropic", "m", status=200, tools=tools)
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "signature"),
+    [
+        ([exchange(1), exchange(2, "Bash", *MCP), exchange(3, "Bash", *MCP)], None),
+        ([exchange(1)], None),
+        ([exchange(1, "Bash", *MCP), exchange(2, "Bash", *MCP, "WebFetch")], LEAKED),
+        ([exchange(1, "Bash")], MISSING),
+        ([exchange(1, "Bash", *(f"mcp__k8s/{tool}" for tool in TOOLS))], None),
+    ],
+)
+def test_evidence_of_the_whole_run(exchanges: list[Exchange], signature: str | None) -> None:
+    flaw = check_exchanges(Promise.of(Surface(), grants(), []), exchanges)
+    assert (flaw.signature if flaw else None) == signature
