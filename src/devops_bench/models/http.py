@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import threading
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -22,6 +23,8 @@ MAX_BODY = 64 << 20
 _JOIN = 2.0
 JSON = "application/json; charset=utf-8"
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
+# Of a body that nobody wants so much is read, so that the answer is not lost with the connection.
+_DRAIN = 1 << 20
 
 
 class BadRequestError(Exception):
@@ -30,13 +33,27 @@ class BadRequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; header names are lower case, the path is decoded, the body as sent (after gzip)."""
+    """One request; header names are lower case, the path is decoded, the body as sent (after gzip).
+
+    `target` and `fields` are the path with its query and the headers as they came, in order.
+    """
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
+    target: str = ""
+    fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+def keys_in(request: Request) -> set[str]:
+    """The keys that a request brings, in any of the places where the providers' clients put them."""
+    headers = request.headers
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    given = [headers.get("x-api-key"), headers.get("x-goog-api-key"), headers.get("api-key"), request.query.get("key")]
+    given.append(bearer.strip() if scheme.lower() == "bearer" else None)
+    return {key for key in given if key}
 
 
 class Connection:
@@ -47,9 +64,18 @@ class Connection:
         self._sock = sock
         self._file: BinaryIO = sock.makefile("rb")
         self.keep = True
+        self.unread = False
 
-    def read(self) -> Request | None:
-        """The next request, None when the client is gone. Raises BadRequestError."""
+    @property
+    def socket(self) -> socket.socket:
+        """The client's socket, to be watched only."""
+        return self._sock
+
+    def read(self, admit: Callable[[Request], bool] = lambda _: True) -> Request | None:
+        """The next request, None when the client is gone. Raises BadRequestError.
+
+        What `admit` turns down comes without its body, and the connection ends after its answer.
+        """
         line = self._file.readline(MAX_HEAD)
         if not line.strip():
             return None
@@ -57,39 +83,53 @@ class Connection:
             method, target, version = line.decode("latin-1").split()
         except ValueError:
             raise BadRequestError("not an HTTP request line") from None
-        headers = self._headers()
+        fields = self._fields()
+        headers = {name.lower(): value for name, value in fields}
         self.keep = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
+        try:
+            url = urlsplit(target)
+        except ValueError:
+            raise BadRequestError("not a URL") from None
+        request = Request(method, unquote(url.path), dict(parse_qsl(url.query)), headers, b"", target, tuple(fields))
+        if not admit(request):
+            self.keep, self.unread = False, True
+            return request
         if headers.get("expect", "").lower() == "100-continue":
             self._sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        url = urlsplit(target)
         body = self._decoded(self._body(headers), headers.get("content-encoding", "identity").lower())
-        return Request(method, unquote(url.path), dict(parse_qsl(url.query)), headers, body)
+        return replace(request, body=body)
 
-    def _headers(self) -> dict[str, str]:
-        headers: dict[str, str] = {}
+    def _fields(self) -> list[tuple[str, str]]:
+        fields: list[tuple[str, str]] = []
         size = 0
         while (line := self._file.readline(MAX_HEAD)) not in {b"\r\n", b"\n", b""}:
             size += len(line)
             name, colon, value = line.decode("latin-1").partition(":")
             if size > MAX_HEAD or not colon:
                 raise BadRequestError("bad headers")
-            headers[name.strip().lower()] = value.strip()
-        return headers
+            fields.append((name.strip(), value.strip()))
+        return fields
 
     def _body(self, headers: Mapping[str, str]) -> bytes:
         if "chunked" in headers.get("transfer-encoding", "").lower():
-            parts: list[bytes] = []
+            whole = bytearray()
             while size := self._number(self._file.readline(MAX_HEAD).split(b";")[0], 16):
-                if size + sum(map(len, parts)) > MAX_BODY:
+                if size + len(whole) > MAX_BODY:
                     raise BadRequestError("body too large")
-                parts.append(self._file.read(size))
+                whole += self._exactly(size)
                 self._file.readline(MAX_HEAD)
-            self._headers()
-            return b"".join(parts)
+            self._fields()
+            return bytes(whole)
         size = self._number(headers.get("content-length", "0").encode(), 10)
         if size > MAX_BODY:
             raise BadRequestError("body too large")
-        return self._file.read(size)
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) < size:
+            raise BadRequestError("the body is shorter than it says")
+        return data
 
     def _number(self, text: bytes, base: int) -> int:
         try:
@@ -106,21 +146,40 @@ class Connection:
         if encoding not in {"gzip", "deflate"}:
             raise BadRequestError(f"content-encoding {encoding} is not supported")
         try:
-            return zlib.decompressobj(wbits=47).decompress(body, MAX_BODY)
+            packed = zlib.decompressobj(wbits=47)
+            plain = packed.decompress(body, MAX_BODY)
         except zlib.error:
             raise BadRequestError("body is not compressed as it says") from None
+        if packed.unconsumed_tail:
+            raise BadRequestError("body too large")
+        return plain
 
     def send(self, status: int, body: bytes, kind: str = JSON, extra: Mapping[str, str] | None = None) -> None:
         """A whole response."""
-        self._sock.sendall(self._head(status, kind, {"Content-Length": str(len(body)), **(extra or {})}) + body)
+        self.send_fields(status, [("Content-Type", kind), *(extra or {}).items()], body)
+
+    def send_fields(self, status: int, fields: Iterable[tuple[str, str]], body: bytes) -> None:
+        """A whole response with these headers; length and connection are added."""
+        head = self._head(status, [*fields, ("Content-Length", str(len(body)))])
+        # One write for small ones: no second packet, no second wake-up of the client.
+        if len(body) < MAX_HEAD:
+            self._sock.sendall(head + body)
+        else:
+            self._sock.sendall(head)
+            self._sock.sendall(body)
 
     def send_half(self, body: bytes, kind: str = JSON) -> None:
         """A response that promises more than it holds; the connection must end after it."""
-        self._sock.sendall(self._head(200, kind, {"Content-Length": str(len(body))}) + body[: len(body) // 2])
+        head = self._head(200, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+        self._sock.sendall(head + body[: len(body) // 2])
 
     def begin(self, kind: str) -> None:
         """Begin a stream."""
-        self._sock.sendall(self._head(200, kind, {"Transfer-Encoding": "chunked", "Cache-Control": "no-cache"}))
+        self.begin_fields(200, [("Content-Type", kind), ("Cache-Control", "no-cache")])
+
+    def begin_fields(self, status: int, fields: Iterable[tuple[str, str]]) -> None:
+        """Begin a stream with these headers."""
+        self._sock.sendall(self._head(status, [*fields, ("Transfer-Encoding", "chunked")]))
 
     def chunk(self, data: bytes) -> None:
         """A part of a stream."""
@@ -138,6 +197,24 @@ class Connection:
             while self._sock.recv(4096):
                 pass
 
+    def gone(self) -> bool:
+        """Whether the client has hung up; asks without waiting."""
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        try:
+            return bool(poll.poll(0)) and not self._sock.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def discard(self) -> None:
+        """Read what is left of a body that was not wanted, within bounds."""
+        self._sock.settimeout(_JOIN / 2)
+        left = _DRAIN
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_WR)
+            while left > 0 and (data := self._sock.recv(1 << 16)):
+                left -= len(data)
+
     def drop(self) -> None:
         """End the connection now; wakes whoever waits on it."""
         with contextlib.suppress(OSError):
@@ -148,24 +225,39 @@ class Connection:
         self._file.close()
         self._sock.close()
 
-    def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> bytes:
-        lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}", f"Content-Type: {kind}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
+    def _head(self, status: int, fields: Iterable[tuple[str, str]]) -> bytes:
+        lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}"]
+        lines += [f"{name}: {value}" for name, value in fields]
         lines.append("Connection: keep-alive" if self.keep else "Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
 class Listener:
-    """Accepts connections on 127.0.0.1 and calls `handle(connection, request)` for each request, until closed."""
+    """Accepts connections on 127.0.0.1 and calls `handle(connection, request)` for each request, until closed.
 
-    def __init__(self, handle: Callable[[Connection, Request], None], port: int = 0) -> None:
+    `admit` sees each request before its body is read; what it turns down reaches `handle` without one. At most `most`
+    connections at a time; the next one waits.
+    """
+
+    def __init__(
+        self,
+        handle: Callable[[Connection, Request], None],
+        port: int = 0,
+        *,
+        name: str = "scripted",
+        admit: Callable[[Request], bool] = lambda _: True,
+        most: int = 256,
+    ) -> None:
         self._handle = handle
+        self._admit = admit
+        self._name = name
         self._lock = threading.Lock()
         self._open: dict[Connection, threading.Thread] = {}
+        self._room = threading.BoundedSemaphore(most)
         self.closing = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port: int = self._socket.getsockname()[1]
-        self._thread = threading.Thread(target=self._accept, name="scripted-model", daemon=True)
+        self._thread = threading.Thread(target=self._accept, name=f"{name}-model", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -184,16 +276,19 @@ class Listener:
 
     def _accept(self) -> None:
         while not self.closing.is_set():
+            if not self._room.acquire(timeout=_JOIN / 10):
+                continue
             try:
                 sock, _ = self._socket.accept()
             except OSError:
+                self._room.release()
                 if self.closing.is_set():
                     return
                 # Out of descriptors, or a client that went away: neither must end the server.
                 self.closing.wait(0.05)
                 continue
             connection = Connection(sock)
-            thread = threading.Thread(target=self._serve, args=(connection,), name="scripted-client", daemon=True)
+            thread = threading.Thread(target=self._serve, args=(connection,), name=f"{self._name}-client", daemon=True)
             with self._lock:
                 self._open[connection] = thread
             thread.start()
@@ -201,10 +296,12 @@ class Listener:
     def _serve(self, connection: Connection) -> None:
         try:
             while connection.keep and not self.closing.is_set():
-                request = connection.read()
+                request = connection.read(self._admit)
                 if request is None:
                     break
                 self._handle(connection, request)
+                if connection.unread:
+                    connection.discard()
         except BadRequestError as error:
             with contextlib.suppress(OSError):
                 connection.send(400, json.dumps({"error": {"message": str(error)}}).encode())
@@ -215,3 +312,4 @@ class Listener:
                 self._open.pop(connection, None)
             connection.drop()
             connection.close()
+            self._room.release()

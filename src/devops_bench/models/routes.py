@@ -25,7 +25,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`wire` is a key of `server.WIRES`; `model` and `pinned` (a scenario) are given where the path names them."""
+    """`wire` is a key of `player.WIRES`; `model` and `pinned` (a scenario) are given where the path names them."""
 
     wire: str
     action: Action
