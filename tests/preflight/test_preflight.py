@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench import agents as agent_registry
 from devops_bench.clusters.host import Host
 from devops_bench.matrix.expand import plan_of
 from devops_bench.matrix.findings import Finding, Level
@@ -130,27 +131,57 @@ def test_a_scripted_model_needs_its_scenario(tmp_path: Path) -> None:
 # -- grants ------------------------------------------------------------------------------------------------------------
 
 
+def granted(wanted: Plan, *, dry_run: bool = False, installed: bool = False) -> list[str]:
+    def find(_key: str, _env: object) -> object | None:
+        return "there" if installed else None
+
+    return lines(grants.check(wanted, {"PATH": os.environ["PATH"]}, dry_run=dry_run, find=find))
+
+
 def test_mcp_without_a_server_is_never_a_label_alone() -> None:
     """`+mcp` with no server still said mcp."""
-    (finding,) = grants.check(plan("api+mcp", provider="kwok", mcp_server=()))
-    assert finding.line() == "+mcp has no server to grant; set MCP_SERVER_BIN to its command, or drop +mcp"
-    (finding,) = grants.check(plan("api+mcp", mcp_server=("no-such-server", "--x")))
-    assert "MCP server 'no-such-server' is not an executable" in finding.line()
-    assert grants.check(plan("api+mcp")) == []
-    assert grants.check(plan("api", mcp_server=())) == []
+    bare = plan("api+mcp", provider="kwok", mcp_server=())
+    (line,) = granted(bare)
+    assert line == (
+        "error: +mcp: the default MCP server kubernetes-mcp-server is not installed; run `devops-bench agents install "
+        "kubernetes-mcp-server`, or set MCP_SERVER_BIN to another server's command"
+    )
+    assert granted(bare, dry_run=True) == [line.replace("error", "warning", 1)]
+    assert granted(bare, installed=True) == []
+    (line,) = granted(plan("api+mcp", mcp_server=("no-such-server", "--x")))
+    assert "MCP server 'no-such-server' is not an executable" in line
+    assert granted(plan("api+mcp")) == []
+    assert granted(plan("api", mcp_server=())) == []
 
 
 def test_skills_must_hold_a_skill(tmp_path: Path) -> None:
-    (finding,) = grants.check(plan("api+skills"))
-    assert "+skills has nothing to grant for common/a" in finding.line()
-    (finding,) = grants.check(plan("api+skills", skills_paths=(str(tmp_path / "gone"),)))
-    assert finding.line() == f"{tmp_path / 'gone'}: is not a folder; change SKILLS_PATHS"
-    (finding,) = grants.check(plan("api+skills", skills_paths=(str(tmp_path),)))
-    assert "holds no */SKILL.md" in finding.line()
-    (tmp_path / "skills/k8s").mkdir(parents=True)
-    (tmp_path / "skills/k8s/SKILL.md").write_text("")
-    assert grants.check(plan("api+skills", skills_paths=(str(tmp_path / "skills"),))) == []
-    assert grants.check(plan("api+skills", folder=tmp_path)) == []  # the task brings its own
+    assert granted(plan("api+skills")) == []  # the skills that ship with the program
+    (line,) = granted(plan("api+skills", skills_paths=(str(tmp_path / "gone"),)))
+    assert line == f"error: {tmp_path / 'gone'}: is not a folder; change SKILLS_PATHS"
+    (line,) = granted(plan("api+skills", skills_paths=(str(tmp_path),)))
+    assert "holds no */SKILL.md" in line
+    skill = tmp_path / "skills/k8s/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("no front matter")
+    for wanted in (
+        plan("api+skills", skills_paths=(str(tmp_path / "skills"),)),
+        plan("api+skills", folder=tmp_path),  # the task brings its own
+    ):
+        (line,) = granted(wanted)
+        assert line.startswith(f"error: {skill}:1: no front matter")
+    skill.write_text("---\nname: k8s\ndescription: d\n---\n")
+    assert granted(plan("api+skills", folder=tmp_path)) == []
+
+
+def test_an_agent_and_a_model_must_share_a_wire_format() -> None:
+    env = {"ANTHROPIC_API_KEY": "x" * 12, "GEMINI_API_KEY": "y" * 12}
+    assert models.check(plan("api", model="claude-sonnet-4-5"), env) == []
+    assert agent_registry.get("gemini").wires == ("google",)
+    (finding,) = models.check(plan("gcli", model="claude-sonnet-4-5"), env)
+    assert finding.line() == (
+        "agent gemini cannot reach a model of provider anthropic; choose a model of google, vertex, or another agent"
+    )
+    assert models.check(plan("gcli", model="gemini-2.5-pro"), env) == []
 
 
 # -- clusters and host -------------------------------------------------------------------------------------------------
@@ -200,6 +231,14 @@ def test_memory_that_fits_fewer_combos_names_how_many() -> None:
 def test_a_heavy_agent_counts_with_its_own_memory() -> None:
     (finding,) = judged(plan("oc", provider="kwok"), memory_available=mib(1024, 1300))
     assert finding.is_error and f"{1024 + 1300 + 520} MiB" in finding.what
+
+
+def test_an_agent_that_needs_whole_cores_says_how_many_fit() -> None:
+    wanted = plan("oc", "oc+mcp", "oc+skills", "noop", provider="kwok")
+    assert judged(wanted, cores=6) == []
+    (finding,) = judged(wanted, cores=2)
+    assert finding.line() == "3 combos of openclaw at once want 6 cores, this host has 2; set MAX_PARALLEL=1"
+    assert judged(plan("oc"), cores=1) == []
 
 
 def test_disk_is_an_error_when_nearly_full_and_a_warning_when_tight() -> None:
@@ -277,7 +316,7 @@ def test_all_checks_run_on_this_host_and_errors_come_first(tmp_path: Path) -> No
     found = check(plan("noop", "gcli+skills", provider="kwok", sandbox=False), env)
     assert [finding.is_error for finding in found] == sorted((finding.is_error for finding in found), reverse=True)
     text = "\n".join(finding.line() for finding in found)
-    for part in ("agent gemini", "no key for provider google (model m)", "+skills has", "is not an executable file"):
+    for part in ("agent gemini", "no key for provider google (model m)", "is not an executable file"):
         assert part in text
     assert text.count("\n") == len(found) - 1
     assert list(tmp_path.iterdir()) == []

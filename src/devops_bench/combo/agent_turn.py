@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devops_bench import agents, settings
+from devops_bench import agents, settings, skills
 from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, ModelEndpoint, ToolKind
 from devops_bench.agents.skills import find_skills
 from devops_bench.combo.events import EventLog
@@ -97,10 +97,8 @@ def play(here: World, request: Request, sandbox: Sandbox, events: EventLog, log:
 
 
 def skills_of(here: World, request: Request) -> tuple[Path, ...]:
-    """The granted skill folders: the run's own, and the task's `skills/`."""
-    own = here.raw.folder / "skills"
-    given = tuple(Path(item) for item in request.plan.options.skills_paths)
-    return (*given, own) if own.is_dir() else given
+    """The granted skill folders."""
+    return skills.granted(request.plan.options.skills_paths, here.raw.folder)
 
 
 def _emitter(events: EventLog, output: RunLog) -> Callable[[str, Mapping[str, Any]], None]:

@@ -198,6 +198,7 @@ class Attempt:
                 signature=self.failure.signature,
                 reason=self.failure.reason,
                 transient=self.failure.transient,
+                delay=self.failure.delay,
                 **common,
             )
         if passed:

@@ -21,7 +21,7 @@ def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False) -> list[
     groups: Sequence[Sequence[Finding]] = (
         agents.check(plan, env, dry_run=dry_run),
         models.check(plan, env, dry_run=dry_run),
-        grants.check(plan),
+        grants.check(plan, env, dry_run=dry_run),
         clusters.check(plan, env),
         host.check(plan, env),
         shared.check(plan),

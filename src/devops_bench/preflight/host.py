@@ -26,6 +26,8 @@ AGENT_MEMORY: Mapping[str, int] = {
     "claude": 202 * MIB,
     "codex": 143 * MIB,
 }
+# Start-up of OpenClaw alone takes 23 CPU-seconds: more than one for two cores and their time limits decide the scores.
+CORES_EACH: Mapping[str, float] = {"openclaw": 2.0}
 COMBO_MEMORY = 120 * MIB  # the forked combo process with its sandbox
 COMBO_DISK = 4 * MIB  # what stays of one attempt: records, transcripts and the audit log, generously
 DISK_LEAST = 256 * MIB  # below it no run is started: journals and etcd must not meet a full disk
@@ -61,7 +63,8 @@ def judge(plan: Plan, room: Room, env: Mapping[str, str]) -> list[Finding]:
         Finding(Level.ERROR, "cannot be written", f"set {name} to a folder of yours", str(path))
         for name, path in room.unwritable
     ]
-    return [*found, *_disk(plan, room.runs), *_memory(plan, room.state, env), *_planes(plan, room.state, env)]
+    here = room.state
+    return [*found, *_disk(plan, room.runs), *_memory(plan, here, env), *_cores(plan, here), *_planes(plan, here, env)]
 
 
 def _disk(plan: Plan, host: Host) -> list[Finding]:
@@ -94,6 +97,18 @@ def _memory_of(plan: Plan, lanes: int, env: Mapping[str, str]) -> int:
     agents = sorted((AGENT_MEMORY.get(combo.config.agent, 0) for combo in plan.combos), reverse=True)[:lanes]
     planes = demand.planes * demand.memory_per_plane
     return planes + sum(agents) + lanes * COMBO_MEMORY + demand.memory_reserve
+
+
+def _cores(plan: Plan, host: Host) -> list[Finding]:
+    """Agents that need whole cores: so many of them may meet as there are lanes and combos."""
+    found = []
+    for agent, cores in CORES_EACH.items():
+        at_once = min(plan.options.max_parallel, sum(combo.config.agent == agent for combo in plan.combos))
+        fits = max(1, int(host.cores / cores))
+        if at_once > fits:
+            what = f"{at_once} combos of {agent} at once want {at_once * cores:g} cores, this host has {host.cores:g}"
+            found.append(Finding(Level.WARNING, what, f"set MAX_PARALLEL={fits}"))
+    return found
 
 
 def _planes(plan: Plan, host: Host, env: Mapping[str, str]) -> list[Finding]:
