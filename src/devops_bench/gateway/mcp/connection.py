@@ -1,0 +1,109 @@
+"""One client connection: joins a socket and a server instance, lets the session decide, keeps the time of requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from devops_bench.gateway.mcp.instance import Instance, TooLarge
+from devops_bench.gateway.mcp.session import Moves, Pending, Session
+from devops_bench.gateway.mcp.types import McpCall, McpLimits, ProblemKind
+
+GRACE_SEC = 2.0  # a server whose client has gone may finish what it does
+
+
+class Connection:
+    """Runs until either side ends. `began` and `ended` hear of calls, `problem` of what is not the model's doing."""
+
+    def __init__(
+        self,
+        session: Session,
+        limits: McpLimits,
+        *,
+        began: Callable[[str], None],
+        ended: Callable[[McpCall], None],
+        problem: Callable[[ProblemKind, str], None],
+    ) -> None:
+        self._session = session
+        self._limits = limits
+        self._began = began
+        self._ended = ended
+        self._problem = problem
+
+    async def run(self, instance: Instance, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass messages until the client leaves or the server ends; the instance is closed then.
+
+        Whoever still waits for an answer gets an error first.
+        """
+        client = asyncio.ensure_future(self._from_client(instance, reader, writer))
+        server = asyncio.ensure_future(self._from_server(instance, writer))
+        why, grace = "the gateway is closing", 0.0
+        try:
+            await asyncio.wait({client, server}, return_when=asyncio.FIRST_COMPLETED)
+            if server.done():
+                why = server.result()
+            else:
+                why, grace = client.result(), GRACE_SEC
+        finally:
+            client.cancel()
+            server.cancel()
+            self._do(self._session.end(why), None, writer)
+            writer.close()
+            await instance.close(grace)
+
+    async def _from_client(self, instance: Instance, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+        """Why the client's side ended."""
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:
+                return f"a message of the client is larger than {self._limits.message} bytes"
+            except ConnectionError:
+                line = b""
+            if not line:
+                return "the client has closed the connection"
+            moves = self._session.from_client(line)
+            self._do(moves, instance, writer)
+            for out in moves.to_server:
+                await instance.send(out)
+            with suppress(ConnectionError):
+                await writer.drain()
+
+    async def _from_server(self, instance: Instance, writer: asyncio.StreamWriter) -> str:
+        """Why the server's side ended."""
+        try:
+            async for line in instance.lines():
+                self._do(self._session.from_server(line), instance, writer)
+                with suppress(ConnectionError):
+                    await writer.drain()
+        except TooLarge:
+            why = f"the MCP server sent a message larger than {self._limits.message} bytes"
+            self._problem(ProblemKind.TOO_LARGE, why)
+            return why
+        await instance.close()
+        said = instance.last_words()
+        why = f"the MCP server ended (exit {instance.exit})" + (f": {said}" if said else "")
+        self._problem(ProblemKind.DIED, why)
+        return why
+
+    def _do(self, moves: Moves, instance: Instance | None, writer: asyncio.StreamWriter) -> None:
+        """Everything of `moves` but the lines to the server, which wait for it to read. The record comes first."""
+        for call in moves.ended:
+            self._ended(call)
+        for line in moves.to_client:
+            writer.write(line)
+        for request in moves.began:
+            if request.tool:
+                self._began(request.tool)
+            if instance is not None:
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._limits.call, self._expire, request, instance, writer)
+        for kind, text in moves.problems:
+            self._problem(kind, text)
+
+    def _expire(self, request: Pending, instance: Instance, writer: asyncio.StreamWriter) -> None:
+        moves = self._session.expire(request, self._limits.call)
+        self._do(moves, None, writer)
+        for line in moves.to_server:
+            instance.tell(line)
