@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("report", "Summarise a run: table, Markdown, JSON, CSV, HTML"),
     "combo": ("combo", "Run one task (or a folder of tasks) in the foreground"),
     "tasks": ("tasks", "List, show, review and prove tasks"),
+    "agents": ("agents", "List, install and try agent programs"),
     "clusters": ("clusters", "Install and inspect the embedded control plane"),
     "models": ("models", "Serve scripted models; check scenario files"),
 }
