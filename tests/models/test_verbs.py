@@ -156,6 +156,26 @@ def test_mcp(agent: str, name: str, server: str | None) -> None:
     assert made.namespace == ("mcp__k8s" if agent == "codex" else None)
 
 
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("gemini", "mcp_k8s_pods_list"),
+        ("claude", "mcp__k8s__pods_list"),
+        ("openclaw", "k8s__pods_list"),
+        ("codex", "pods_list"),
+        ("opencode", "k8s_pods_list"),
+    ],
+)
+def test_mcp_by_the_first_of_several_patterns(agent: str, name: str) -> None:
+    assert call(agent, Mcp(tool="namespaces_list|*list*|*", server="k8s"))[0] == name
+
+
+def test_a_pattern_takes_no_tool_that_is_not_a_server_s() -> None:
+    for agent in ("api", "gemini", "codex-old"):
+        with pytest.raises(NoToolError, match="wants mcp"):
+            call(agent, Mcp(tool="*file*|*shell*|*bash*"))
+
+
 def test_mcp_of_another_server_is_not_taken() -> None:
     with pytest.raises(NoToolError, match="wants mcp"):
         call("claude", Mcp(tool="pods_list", server="gke"))

@@ -130,17 +130,29 @@ def _by_shell(verb: File) -> str:
     return f"python3 -c {shlex.quote(program)} {path} {shlex.quote(verb.old)} {shlex.quote(verb.new)}"
 
 
-def _mcp(name: str, server: str | None, tools: tuple[Offered, ...]) -> Offered:
+def _mcp(names: str, server: str | None, tools: tuple[Offered, ...]) -> Offered:
+    """The tool of the first of several names (`a|*list*`) that some tool has; `*` stands for anything."""
+    for name in names.split("|"):
+        found = _mcp_named(name, server, tools)
+        if found is not None:
+            return found
+    raise _missing(f"mcp ({names})", tools)
+
+
+def _mcp_named(name: str, server: str | None, tools: tuple[Offered, ...]) -> Offered | None:
     known = re.escape(server) if server else r".+?"
+    own = re.escape(name).replace(r"\*", ".*")
     for tool in tools:
-        if tool.namespace and tool.name == name and re.fullmatch(f"(?:mcp__)?{known}", tool.namespace):
+        if tool.namespace and re.fullmatch(own, tool.name) and re.fullmatch(f"(?:mcp__)?{known}", tool.namespace):
             return tool
     for form in MCP_NAMES:
-        pattern = re.compile(re.escape(form).replace(r"\{server\}", known).replace(r"\{tool\}", re.escape(name)))
+        if "*" in name and (form == "{tool}" or (form == "{server}_{tool}" and not server)):
+            continue  # a pattern alone would take any tool for one of a server
+        pattern = re.compile(re.escape(form).replace(r"\{server\}", known).replace(r"\{tool\}", own))
         for tool in tools:
             if pattern.fullmatch(tool.name):
                 return tool
-    raise _missing(f"mcp ({name})", tools)
+    return None
 
 
 def _skill_path(name: str, conversation: Conversation) -> str:
