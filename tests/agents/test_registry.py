@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from devops_bench import agents
@@ -49,3 +54,81 @@ def test_an_unknown_agent_gets_a_suggestion() -> None:
         agents.get("gemni")
     with pytest.raises(ConfigError, match="the agents are noop, scripted, api"):
         agents.get("zzz")
+
+
+PLUGIN = """
+from devops_bench.agents.frame.types import Launch, Reading
+
+
+class Mine:
+    key, title, package, binary = "mine", "My agent", "", "mine"
+    wires, skills_folder, mcp_name = ("openai",), "", ""
+    builtin_tools, skill_tools = frozenset(), frozenset()
+
+    def launch(self, task, program, skills):
+        return Launch(tuple(program))
+
+    def follow(self, line):
+        return None
+
+    def read(self, left, task):
+        return Reading()
+
+
+def broken():
+    raise RuntimeError("no such thing")
+"""
+ASK = """
+import sys
+from devops_bench import agents
+from devops_bench.agents.frame.run import CliAgent
+from devops_bench.errors import ConfigError
+
+agent = agents.get("Mine")
+assert isinstance(agent, CliAgent) and agent.wires == ("openai",), agent
+assert "put mine on PATH" in agent.missing({"PATH": ""})
+assert {"mine", "wrong", "renamed"} <= set(agents.keys())
+assert type(agents.get("noop")).__name__ == "NoopAgent", "a plugin cannot take a key of ours"
+for key in ("wrong", "renamed", "gone"):
+    try:
+        agents.get(key)
+    except ConfigError as error:
+        print(error.message())
+"""
+
+
+def test_a_separate_package_adds_an_agent_by_an_entry_point(tmp_path: Path) -> None:
+    info = tmp_path / "site" / "my_agents-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-agents\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[devops_bench.agents]\nmine = my_agents:Mine\nnoop = my_agents:Mine\nwrong = my_agents:broken\n"
+        "renamed = my_agents:Mine\ngone = my_agents_gone:Mine\n"
+    )
+    (tmp_path / "site" / "my_agents.py").write_text(PLUGIN)
+    paths = [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-c", ASK],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    fix = "update or uninstall my-agents"
+    head = "of package my-agents cannot be loaded:"
+    assert done.stdout.splitlines() == [
+        f"agent wrong {head} RuntimeError: no such thing; {fix}",
+        f"agent renamed {head} TypeError: its key is 'mine'; {fix}",
+        f"agent gone {head} ModuleNotFoundError: No module named 'my_agents_gone'; {fix}",
+    ]
+
+
+def test_naming_agents_imports_no_adapter_and_no_client() -> None:
+    ask = (
+        "import sys; from devops_bench.agents import registry; registry.keys(); registry.canonical('claude-code')\n"
+        "heavy = {'pydantic', 'devops_bench.agents.frame.run', 'devops_bench.agents.api', 'pydantic_ai'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

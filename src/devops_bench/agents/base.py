@@ -34,11 +34,12 @@ class ToolKind(StrEnum):
 
 
 class CallStatus(StrEnum):
-    """What became of a tool call."""
+    """What became of a tool call; `unknown` when only the wire, not the agent's own record, tells of it."""
 
     OK = "ok"
     ERROR = "error"
     BLOCKED = "blocked"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

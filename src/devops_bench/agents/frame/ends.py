@@ -1,0 +1,137 @@
+"""How a run of a CLI ended: one pure function of what the CLI says, what the gateway saw, and how the process ended.
+
+The CLI's own structured words come first, but a success is believed only as far as the gateway's exchanges bear it
+out: several CLIs report one after an API failure, a refusal or an empty reply. An exit code alone is never a success.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devops_bench.agents.base import EndReason
+from devops_bench.agents.frame.types import Reading
+from devops_bench.models.exchange import Exchange
+from devops_bench.models.wire import Finish
+
+_CAP = re.compile(r"\bcap_\w+")
+GRANT_MISSING = "grant_missing"
+CAP_OUTPUT = "cap_output"
+# What a fault is called in a run's `raw_end`; `http` carries its status, `cap` what was capped.
+_FAULT_WORDS = {"hang": "no_reply", "garbage": "bad_reply", "cut": "bad_reply", "connection": "connection"}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known beside the CLI's words.
+
+    `exchanges` None: no gateway stands behind this run. `flooded`: it was ended because it printed more than
+    `output_bytes`. `limit`: the sandbox's limit that ended it (memory, disk ...). `steps`: how many the trajectory has.
+    `stderr_tail`: the last line that it printed there.
+    """
+
+    exit: int
+    timed_out: bool = False
+    flooded: bool = False
+    limit: str = ""
+    timeout_sec: float = 0.0
+    output_bytes: int = 0
+    steps: int = 0
+    exchanges: Sequence[Exchange] | None = None
+    stderr_tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The settled end. `error` empty: nothing to add to what the CLI reported."""
+
+    reason: EndReason
+    raw: str
+    error: str = ""
+
+
+def settle(reading: Reading, facts: Facts) -> End:
+    """The end of the run."""
+    last = facts.exchanges[-1] if facts.exchanges else None
+    fault = terminal_fault(facts.exchanges or ())
+    if fault is not None and fault.fault in {"cap", "refused"}:
+        return _ended_by_gateway(fault)
+    if facts.timed_out and (fault is None or fault.fault in {"hang", "cut"}):
+        return End(EndReason.TIMEOUT, "timeout", f"the time limit of {facts.timeout_sec:g} s was reached")
+    if facts.flooded or facts.limit:
+        return _out_of_bounds(facts)
+    if fault is not None and not _finished_before(reading, facts.exchanges or ()):
+        return _faulty(fault)
+    if last is not None and last.finish is Finish.REFUSAL and reading.end in _ANSWERED:
+        return End(EndReason.REFUSED, "content_filter", "the model refused, or its reply was withheld")
+    if reading.end is None:
+        return _without_word(facts)
+    if reading.end is EndReason.COMPLETED:
+        return _completed(reading, facts)
+    return End(reading.end, reading.raw_end or reading.end.value)
+
+
+# Ends that a CLI reports for a refusal, beside REFUSED itself.
+_ANSWERED = (None, EndReason.COMPLETED, EndReason.API_ERROR, EndReason.EMPTY, EndReason.CRASHED)
+
+
+def _out_of_bounds(facts: Facts) -> End:
+    """More than any honest run takes: a limit that was reached, if the model had its say; else the CLI is broken."""
+    spoke = bool(facts.exchanges) or facts.steps > 0
+    reason = EndReason.MAX_TURNS if spoke else EndReason.CRASHED
+    if facts.flooded:
+        return End(reason, CAP_OUTPUT, f"it printed more than {facts.output_bytes} bytes and was ended")
+    return End(reason, f"cap_{facts.limit}", f"it reached the sandbox's limit on {facts.limit} and was ended")
+
+
+def terminal_fault(exchanges: Sequence[Exchange]) -> Exchange | None:
+    """The last exchange that failed, unless a later one went well: then the CLI got over it."""
+    return exchanges[-1] if exchanges and exchanges[-1].fault else None
+
+
+def _ended_by_gateway(fault: Exchange) -> End:
+    if fault.fault == "refused":
+        return End(EndReason.CRASHED, GRANT_MISSING, fault.error or "the model request lacks a granted tool or skill")
+    found = _CAP.search(fault.error)
+    return End(EndReason.MAX_TURNS, found[0] if found else "cap", fault.error or "a cap of this attempt was reached")
+
+
+def _faulty(fault: Exchange) -> End:
+    if fault.fault == "empty":
+        return End(EndReason.EMPTY, "empty", "the model's reply was empty")
+    wait = f", retry after {fault.retry_after:g} s" if fault.retry_after is not None else ""
+    if fault.fault == "http":
+        return End(
+            EndReason.API_ERROR, f"http_{fault.status}", f"HTTP {fault.status}{wait}: {fault.error}".rstrip(": ")
+        )
+    word = _FAULT_WORDS.get(fault.fault, "error")
+    return End(EndReason.API_ERROR, word, f"{fault.error or f'the model gave no usable reply ({fault.fault})'}{wait}")
+
+
+def _finished_before(reading: Reading, exchanges: Sequence[Exchange]) -> bool:
+    """A CLI may ask again after its last word (for a title, a summary). That request's failure is not the run's."""
+    if reading.end is not EndReason.COMPLETED or not reading.output.strip():
+        return False
+    said = reading.output.strip()
+    return any(
+        not one.fault and one.finish is Finish.STOP and not one.calls and one.text.strip() == said for one in exchanges
+    )
+
+
+def _completed(reading: Reading, facts: Facts) -> End:
+    exchanges = facts.exchanges
+    if exchanges is not None and not exchanges:
+        return End(EndReason.CRASHED, "no_request", "it reports a success, but never asked the model anything")
+    if facts.steps == 0 or not reading.output.strip():
+        return End(EndReason.EMPTY, "empty", "the model's last reply was empty")
+    finish = exchanges[-1].finish if exchanges else None
+    raw = Finish.MAX_TOKENS.value if finish is Finish.MAX_TOKENS else reading.raw_end or "stop"
+    return End(EndReason.COMPLETED, raw)
+
+
+def _without_word(facts: Facts) -> End:
+    """It left no result: whatever its exit code, nothing says that it finished."""
+    died = f"signal_{facts.exit - 128}" if facts.exit > 128 else f"exit_{facts.exit}"
+    said = f": {facts.stderr_tail}" if facts.stderr_tail else ""
+    return End(EndReason.CRASHED, died, f"it ended ({died.replace('_', ' ')}) without reporting a result{said}")
