@@ -8,7 +8,8 @@ the harness kills everything inside: the process namespace ends with bubblewrap,
 from __future__ import annotations
 
 from devops_bench.sandbox.box import Sandbox
-from devops_bench.sandbox.launch import Completed
+from devops_bench.sandbox.completed import Completed, Limit
+from devops_bench.sandbox.disk import DiskKind
 from devops_bench.sandbox.layout import Bind, SandboxSpec
 from devops_bench.sandbox.limits import SandboxLimits
 from devops_bench.sandbox.mode import SandboxKind, SandboxMode, detect
@@ -18,7 +19,9 @@ from devops_bench.sandbox.shell import Shell, ShellEnded
 __all__ = [
     "Bind",
     "Completed",
+    "DiskKind",
     "Endpoint",
+    "Limit",
     "Network",
     "Sandbox",
     "SandboxKind",

@@ -15,15 +15,17 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from devops_bench import settings
 from devops_bench.errors import HarnessError
 from devops_bench.process import tagged
+from devops_bench.sandbox.completed import CappedOutput, Completed, Limit
+from devops_bench.sandbox.disk import DiskWatch
 from devops_bench.sandbox.lasting import lasting
 from devops_bench.sandbox.limits import Cage, Figures, SandboxLimits, apply_rlimits
+from devops_bench.sandbox.watch import Watch, descendants
 
 # Neutral, like every name that can be seen from inside.
 TAG = "SANDBOX_ID"
@@ -39,59 +41,6 @@ for round in 1 2; do
 done
 """
 START_DEADLINE = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A command that has ended. `out` is at most the cap: its head and tail when `dropped` bytes were left out between.
-
-    `exit` is the command's code, 128+n after signal n. Seconds and bytes; `source` says where the figures come from.
-    """
-
-    exit: int
-    out: bytes
-    err: bytes
-    duration: float
-    timed_out: bool
-    dropped: int = 0
-    cpu_sec: float | None = None
-    rss_peak: int | None = None
-    source: str = "none"
-
-    def text(self) -> str:
-        """The output as text."""
-        return self.out.decode(errors="replace")
-
-
-class CappedOutput:
-    """Keeps the first and last half of `cap` bytes, whatever passes through."""
-
-    def __init__(self, cap: int) -> None:
-        self._half = max(1, cap // 2)
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.total = 0
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
-        self.total += len(data)
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        if len(self._tail) > 2 * self._half:
-            del self._tail[: -self._half]
-
-    @property
-    def dropped(self) -> int:
-        """Bytes left out."""
-        return max(0, self.total - 2 * self._half)
-
-    def value(self) -> bytes:
-        """Head, a notice when something is missing, tail."""
-        if not self.dropped:
-            return bytes(self._head + self._tail)
-        notice = f"\n[... {self.dropped} bytes left out ...]\n".encode()
-        return bytes(self._head) + notice + bytes(self._tail[-self._half :])
 
 
 class Tree:
@@ -115,7 +64,10 @@ class Tree:
         """
         self.tag = tag
         self.bare = bare
+        self.killed_by: Limit | None = None
+        self._struck: list[Limit] = []
         self._cage = Cage("none")
+        self._watch: Watch | None = None
         ready_read, ready_write = os.pipe()
         gate_read, self._gate = os.pipe()
         gate = ["/bin/bash", "-c", GATE, "gate", str(ready_write), str(gate_read)]
@@ -163,14 +115,22 @@ class Tree:
         said = stream.read(2000).decode(errors="replace") if stream else ""
         raise HarnessError(f"the sandbox does not start: {said.strip() or 'no answer'}")
 
-    def open_gate(self, limits: SandboxLimits) -> None:
-        """Set the limits, then let the command run."""
+    def open_gate(
+        self,
+        limits: SandboxLimits,
+        disk: DiskWatch | None = None,
+        inspect: Callable[[Sequence[str], Mapping[str, str]], bool] | None = None,
+    ) -> None:
+        """Set the limits, begin to watch what no kernel bounds here, then let the command run."""
         self._cage = Cage.create(limits)
         self._cage.add(self.leaf)
         with suppress(ProcessLookupError):
             apply_rlimits(self.leaf, limits, count_processes=not self._cage.counts_processes)
         if self.bare:
             self._watchdog()
+        # The kernel exempts root from the process rlimit: without a cgroup somebody has to count.
+        count = limits.processes if not self._cage.counts_processes and os.getuid() == 0 else None
+        self._watch = Watch(self.process.pid, self._cage, self.end_for, disk=disk, processes=count, inspect=inspect)
         os.write(self._gate, b"\n")
 
     @property
@@ -204,6 +164,22 @@ class Tree:
         finally:
             os.close(read)
 
+    def end_for(self, limit: Limit) -> None:
+        """End the tree because of a limit, and remember which."""
+        self.killed_by = self.killed_by or limit
+        self.note(limit)
+        self.kill()
+
+    def note(self, limit: Limit) -> None:
+        """Remember that a limit refused something."""
+        if limit not in self._struck:
+            self._struck.append(limit)
+
+    @property
+    def struck(self) -> tuple[Limit, ...]:
+        """Every limit met so far; complete once the tree is closed."""
+        return tuple(self._struck)
+
     def terminate(self) -> None:
         """Ask the command to end: TERM to its processes, not to bubblewrap, which would take everything at once."""
         if self.bare:
@@ -228,6 +204,9 @@ class Tree:
 
     def close(self) -> tuple[int, Figures]:
         """Kill what is left, reap, free everything; the command's exit and what the tree took."""
+        if self._watch is not None:
+            self._watch.stop()
+        self._cage.sample()
         self.kill()
         usage: resource.struct_rusage | None = None
         if self.process.returncode is None:
@@ -251,9 +230,14 @@ class Tree:
                 os.close(fd)
                 setattr(self, name, None)
         figures = self._cage.figures(usage)
+        for limit in self._cage.struck():
+            self.note(limit)
         self._cage.close()
         code = self.process.returncode
-        return (code if code >= 0 else 128 - code), figures
+        code = code if code >= 0 else 128 - code
+        if code == 128 + signal.SIGKILL and self.killed_by is None and Limit.MEMORY in self._struck:
+            self.killed_by = Limit.MEMORY
+        return code, figures
 
 
 def communicate(
@@ -262,10 +246,15 @@ def communicate(
     stdin: bytes,
     timeout: float,
     cap: int,
+    most: int,
     on_output: Callable[[bytes], None] | None,
     on_error: Callable[[bytes], None] | None,
+    is_full: Callable[[], bool],
 ) -> Completed:
-    """Run an opened tree to its end, within `timeout` seconds and `cap` bytes of memory per stream; closes it."""
+    """Run an opened tree to its end, within `timeout` seconds and `cap` bytes of memory per stream; closes it.
+
+    Past `most` bytes of output it is ended. `is_full` tells whether the kernel refuses to write more.
+    """
     started = time.monotonic()
     deadline = started + timeout
     ladder = min(settings.TABLE["kill_ladder"].value, 1.5)
@@ -293,12 +282,16 @@ def communicate(
                         left = _write(selector, key.fileobj, left)
                     else:
                         _read(selector, key.fd, key.fileobj, *key.data)
+                if out.total + err.total > most and tree.killed_by is None:
+                    tree.end_for(Limit.OUTPUT)
             # What was written before the end is still in the pipes.
             for key in [key for key in selector.get_map().values() if isinstance(key.data, tuple)]:
                 while _read(selector, key.fd, key.fileobj, *key.data):
                     pass
     finally:
         code, figures = tree.close()
+    if is_full():
+        tree.note(Limit.DISK)
     return Completed(
         exit=124 if timed_out else code,
         out=out.value(),
@@ -309,6 +302,8 @@ def communicate(
         cpu_sec=figures.cpu_sec,
         rss_peak=figures.rss_peak,
         source=figures.source,
+        killed_by=tree.killed_by,
+        struck=tree.struck,
     )
 
 
@@ -316,18 +311,6 @@ def split_command(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Options and command of a bubblewrap line, parted at its `--`."""
     at = list(argv).index("--") + 1
     return argv[:at], argv[at:]
-
-
-def descendants(pid: int) -> list[int]:
-    """`pid` and everything below it, as far as /proc shows."""
-    found, todo = [], [pid]
-    while todo:
-        here = todo.pop()
-        found.append(here)
-        for task in Path(f"/proc/{here}/task").glob("*/children"):
-            with suppress(OSError):
-                todo += [int(child) for child in task.read_text().split()]
-    return found
 
 
 def _leaf(pid: int) -> int:

@@ -6,18 +6,20 @@ that no run, task or model name leaks through a path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from devops_bench.errors import HarnessError
 from devops_bench.sandbox.limits import SandboxLimits
 from devops_bench.sandbox.mode import ISOLATION
 from devops_bench.sandbox.network import Endpoint, Network
+from devops_bench.sandbox.neutral import neutral
 
 HOME = "/home/agent"
 WORKSPACE = "/workspace"
 TOOLS = "/opt/tools/bin"
+REAL_TOOLS = "/opt/tools/libexec"
 RUN = "/run/agent"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TOP_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -51,6 +53,9 @@ class SandboxSpec:
     `kubectl` is the argv prefix of a kubectl (a multi-call binary is fine). `reach` are the only addresses the closed
     network leads to; the kubeconfig's server is added. `hidden` are host paths to blank out where a bind would show
     them. `env` holds plain variables for inside: never a secret.
+
+    `guard` is where a guard listens: commands that can harm a cluster then pass through it, see `shims`. `inspect` is
+    the second line: asked about every command line that runs (argv, environment), true ends the tree.
     """
 
     home: Path
@@ -63,6 +68,8 @@ class SandboxSpec:
     hidden: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limits: SandboxLimits = field(default_factory=SandboxLimits)
+    guard: Endpoint | None = None
+    inspect: Callable[[Sequence[str], Mapping[str, str]], bool] | None = None
 
 
 def etc_files(reach: Sequence[Endpoint], network: Network) -> dict[str, str]:
@@ -112,9 +119,11 @@ def options(spec: SandboxSpec, control: Path, env: Mapping[str, str], workdir: s
     binds += [Bind(Path("/etc", name), f"/etc/{name}") for name in ETC_SHARED if Path("/etc", name).exists()]
     binds += [Bind(control / "etc" / name, f"/etc/{name}") for name in sorted(etc_files((), network))]
     binds.append(Bind(control / "run", RUN))
+    binds.append(Bind(control / "bin", TOOLS))
     if spec.kubectl:
-        binds.append(Bind(Path(spec.kubectl[0]).resolve(), f"{TOOLS}/kubectl"))
-    binds += [Bind(spec.home, HOME, True), Bind(spec.workspace, WORKSPACE, True), *spec.binds]
+        binds.append(Bind(neutral(Path(spec.kubectl[0])), f"{REAL_TOOLS}/kubectl"))
+    binds += [Bind(spec.home, HOME, True), Bind(spec.workspace, WORKSPACE, True)]
+    binds += [replace(bind, source=neutral(bind.source)) for bind in spec.binds]
     out += ["--proc", "/proc", "--dev", "/dev"]
     out += ["--size", str(64 << 20), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     out += ["--size", str(spec.limits.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108

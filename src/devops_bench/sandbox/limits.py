@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from devops_bench.process import identity
+from devops_bench.sandbox.completed import Limit
 
 PREFIX = "agent-sandbox-"  # seen from inside, so it says nothing
 V1_CONTROLLERS = ("pids", "memory", "cpuacct")
@@ -26,7 +27,9 @@ class SandboxLimits:
     """Bytes and counts, for the whole tree unless said otherwise.
 
     1,024 processes: a Node CLI with an MCP server needs under 100, a fork bomb is stopped. 4 GiB: the heaviest CLI
-    takes 1.3. 2 GiB for any single file, 1 GiB for /tmp. 8,192 open files a process.
+    takes 1.3. 2 GiB and 200,000 files for HOME and workspace together, 2 GiB for any single file, 1 GiB for /tmp.
+    8,192 open files a process. 1 GiB of output: nobody reads it, and a loop that prints should not run to its time
+    limit.
     """
 
     processes: int = 1024
@@ -34,11 +37,18 @@ class SandboxLimits:
     file_bytes: int = 2 << 30
     tmp_bytes: int = 1 << 30
     open_files: int = 8192
+    disk_bytes: int = 2 << 30
+    disk_files: int = 200_000
+    output_bytes: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """CPU seconds and peak memory in bytes of a tree; None where not known. `source`: cgroup2, cgroup1 or rusage."""
+    """CPU seconds and peak memory in bytes of a tree; None where not known. `source`: cgroup2, cgroup1 or rusage.
+
+    Memory is what processes hold, not the kernel's cache of files they read: the largest sum seen of all processes
+    together, and at least the largest that any single one ever had.
+    """
 
     cpu_sec: float | None
     rss_peak: int | None
@@ -51,6 +61,7 @@ class Cage:
 
     version: str
     folders: dict[str, Path] = field(default_factory=dict)
+    held: int = 0
 
     @classmethod
     def create(cls, limits: SandboxLimits) -> Cage:
@@ -91,9 +102,37 @@ class Cage:
         return "all" in self.folders or "pids" in self.folders
 
     def add(self, pid: int) -> None:
-        """Move one process in; its later children follow."""
-        for folder in self.folders.values():
+        """Move one process in; its later children follow. Folders that do not take it are given up."""
+        for controller, folder in list(self.folders.items()):
             _write(folder / "cgroup.procs", str(pid))
+            if str(pid) not in _read(folder / "cgroup.procs").split():
+                del self.folders[controller]
+                _remove(folder)
+        if not self.folders:
+            self.version = "none"
+
+    def sample(self) -> None:
+        """Note what the processes hold in memory now, for the peak: the kernel's own peak counts cached files too."""
+        for controller, names in (("all", ("anon",)), ("memory", ("rss", "mapped_file"))):
+            if controller in self.folders:
+                stat = _pairs(self.folders[controller] / "memory.stat")
+                self.held = max(self.held, sum(stat.get(name, 0) for name in names))
+
+    def struck(self) -> tuple[Limit, ...]:
+        """Limits of the cgroup that refused something or killed somebody."""
+        found = []
+        if "all" in self.folders:
+            events = _pairs(self.folders["all"] / "memory.events")
+            memory = events.get("oom_kill", 0) or events.get("oom", 0)
+        else:
+            folder = self.folders.get("memory")
+            memory = _pairs(folder / "memory.oom_control").get("oom_kill", 0) if folder is not None else 0
+        if memory:
+            found.append(Limit.MEMORY)
+        counted = self.folders.get("all") or self.folders.get("pids")
+        if counted is not None and _pairs(counted / "pids.events").get("max"):
+            found.append(Limit.PROCESSES)
+        return tuple(found)
 
     def kill(self) -> None:
         """Kill what is still inside."""
@@ -110,35 +149,24 @@ class Cage:
 
     def figures(self, usage: resource.struct_rusage | None) -> Figures:
         """What the tree took; `usage` is wait4's answer, the fallback."""
+        largest = usage.ru_maxrss * 1024 if usage is not None else 0
+        peak = max(self.held, largest) or None
         if "all" in self.folders:
-            stat = dict(line.split() for line in _read(self.folders["all"] / "cpu.stat").splitlines())
-            peak = _read(self.folders["all"] / "memory.peak")
-            if stat.get("usage_usec"):
-                return Figures(int(stat["usage_usec"]) / 1e6, int(peak) if peak else None, self.version)
+            spent = _pairs(self.folders["all"] / "cpu.stat").get("usage_usec")
+            if spent is not None:
+                return Figures(spent / 1e6, peak, self.version)
         if "cpuacct" in self.folders:
-            spent = _read(self.folders["cpuacct"] / "cpuacct.usage")
-            peak = _read(self.folders["memory"] / "memory.max_usage_in_bytes") if "memory" in self.folders else ""
-            if spent:
-                return Figures(int(spent) / 1e9, int(peak) if peak else None, self.version)
+            text = _read(self.folders["cpuacct"] / "cpuacct.usage")
+            if text:
+                return Figures(int(text) / 1e9, peak, self.version)
         if usage is None:
             return Figures(None, None, "none")
-        return Figures(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, "rusage")
+        return Figures(usage.ru_utime + usage.ru_stime, largest, "rusage")
 
     def close(self) -> None:
-        """Remove the folders; the kernel may need a moment after the last process."""
-        deadline = time.monotonic() + 1.0
+        """Remove the folders."""
         for folder in self.folders.values():
-            while True:
-                try:
-                    folder.rmdir()
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    if time.monotonic() > deadline:
-                        break  # left for the next sweep
-                    time.sleep(0.002)
-                    continue
-                break
+            _remove(folder)
         self.folders = {}
 
 
@@ -175,12 +203,41 @@ def _places(pid: int) -> list[tuple[str, dict[str, Path]]]:
             mounts["all"] = point
         elif kind == "cgroup":
             mounts |= {name: point for name in right.split()[2].split(",") if name in V1_CONTROLLERS}
-    folders = {name: point / own.get(name, "/").lstrip("/") for name, point in mounts.items()}
-    v2 = {"all": folders["all"]} if "all" in folders else {}
-    v1 = {name: folder for name, folder in folders.items() if name != "all"}
-    for folder in folders.values():
-        _sweep(folder)
-    return [(version, parents) for version, parents in (("cgroup2", v2), ("cgroup1", v1)) if parents]
+    v1 = {name: _below(mounts[name], own.get(name, "/")) for name in V1_CONTROLLERS if name in mounts}
+    places: list[tuple[str, dict[str, Path]]] = []
+    if "all" in mounts:
+        # A cgroup that holds processes cannot hand out controllers (the kernel's rule), one above it often does.
+        here = _below(mounts["all"], own.get("all", "/"))
+        above = [here, *(parent for parent in here.parents if mounts["all"] in (parent, *parent.parents))]
+        places += [("cgroup2", {"all": folder}) for folder in above]
+    if v1:
+        places.append(("cgroup1", v1))
+    for _version, folders in places:
+        for folder in folders.values():
+            _sweep(folder)
+    return places
+
+
+def _below(mount: Path, path: str) -> Path:
+    """Our cgroup's folder; in a container the path may be the host's and not be there: then the mount itself."""
+    folder = mount / path.lstrip("/")
+    return folder if folder.is_dir() else mount
+
+
+def _remove(folder: Path) -> None:
+    """The kernel may need a moment after the last process."""
+    deadline = time.monotonic() + 1.0
+    while True:
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                return  # left for the next sweep
+            time.sleep(0.002)
+            continue
+        return
 
 
 def _sweep(parent: Path) -> None:
@@ -197,6 +254,12 @@ def _sweep(parent: Path) -> None:
 def _ticks(pid: int) -> int:
     who = identity(pid)
     return who.ticks if who is not None else 0
+
+
+def _pairs(path: Path) -> dict[str, int]:
+    """The numbers of a file of `name number` lines."""
+    words = (line.split() for line in _read(path).splitlines())
+    return {two[0]: int(two[1]) for two in words if len(two) == 2 and two[1].isdigit()}
 
 
 def _read(path: Path) -> str:

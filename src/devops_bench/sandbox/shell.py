@@ -17,7 +17,8 @@ from pathlib import Path
 
 from devops_bench import settings
 from devops_bench.sandbox.box import Sandbox, Started
-from devops_bench.sandbox.launch import CappedOutput, Completed, descendants
+from devops_bench.sandbox.completed import CappedOutput, Completed, Limit
+from devops_bench.sandbox.watch import descendants
 
 SERVER = r"""
 set -m
@@ -169,8 +170,22 @@ class Shell:
             os.close(self._commands)
             os.close(self._reports)
         code, figures = self._started.tree.close()
+        tree = self._started.tree
+        if self._sandbox.is_full():
+            tree.note(Limit.DISK)
         self._started.close()
-        return Completed(code, b"", b"", 0.0, False, 0, figures.cpu_sec, figures.rss_peak, figures.source)
+        return Completed(
+            exit=code,
+            out=b"",
+            err=b"",
+            duration=0.0,
+            timed_out=False,
+            cpu_sec=figures.cpu_sec,
+            rss_peak=figures.rss_peak,
+            source=figures.source,
+            killed_by=tree.killed_by,
+            struck=tree.struck,
+        )
 
     def __enter__(self) -> Shell:
         return self

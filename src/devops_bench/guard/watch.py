@@ -1,0 +1,78 @@
+"""The second line: commands that already run, or that a log speaks of. For what came past the shims by a full path."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+
+from devops_bench.guard.judge import GUARDED, judge_command
+from devops_bench.guard.types import GuardContext, Refusal
+from devops_bench.guard.words import listed
+
+LINE_CHARS = 16_384
+_SEPARATORS = frozenset([";", "&&", "||", "|", "&", "(", ")", "{", "}", "then", "do", "else", "!", "$("])
+_PYTHONS = ("python", "python3", "node", "bash", "sh")
+
+
+def scan_process_args(
+    argv: Sequence[str], context: GuardContext, *, env: Mapping[str, str] | None = None, cwd: str = ""
+) -> Refusal | None:
+    """A process's arguments as /proc shows them. Tools written in Python run as `python3 .../bin/gcloud.py ARGS`."""
+    words = list(argv)
+    if len(words) > 1 and posixpath.basename(words[0]).startswith(_PYTHONS):
+        at = next((at for at, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
+        words = words[at:]
+    if not words:
+        return None
+    name = posixpath.basename(words[0])
+    tool = name.removesuffix(".py").removesuffix(".sh")
+    if tool not in GUARDED:
+        return None
+    return judge_command([tool, *words[1:]], context, env=env, cwd=cwd)
+
+
+def scan_log_line(line: str, context: GuardContext, *, cwd: str = "") -> Refusal | None:
+    """A line of text that may hold commands, as a shell would take it apart. Text that only mentions one is no command:
+    it has to stand where a command stands.
+    """
+    for words in _commands(line[:LINE_CHARS]):
+        refusal = judge_command(words, context, cwd=cwd or (context.folders[0] if context.folders else ""))
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _commands(line: str) -> list[list[str]]:
+    try:
+        lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars=";|&()")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        tokens = list(lexer)
+    except ValueError:  # an open quote: text, or a command that goes on in the next line
+        tokens = line.split()
+    if tokens and tokens[0] in {"$", "+", "#", ">"}:  # a prompt, or bash -x
+        tokens = tokens[1:]
+    found: list[list[str]] = [[]]
+    for token in tokens:
+        if token in _SEPARATORS or (token and not token.strip(";|&()")):
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [_unwrapped(words) for words in found if words]
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """Without `sudo`, `env A=b`, `timeout 5`, `nohup`, `xargs`, `exec` and their options before a guarded tool."""
+    assignments = []
+    rest = list(words)
+    while rest and (head := posixpath.basename(rest[0])) not in GUARDED:
+        if "=" in rest[0] and not rest[0].startswith("-"):
+            assignments.append(rest[0])
+        elif head not in _WRAPPERS and not rest[0].startswith("-") and not rest[0][:1].isdigit():
+            return words
+        rest = rest[1:]
+    return [*assignments, *rest] if rest else words
+
+
+_WRAPPERS = listed("sudo env timeout nohup nice ionice time xargs exec command setsid stdbuf unbuffer watch doas")
