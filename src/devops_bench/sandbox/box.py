@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import devops_bench
 from devops_bench import settings
 from devops_bench.errors import ConfigError
-from devops_bench.paths import atomic_write, private_dir, runs_root, state_root
+from devops_bench.paths import FILE_MODE, atomic_write, private_dir, runs_root, state_root
 from devops_bench.process import tagged
-from devops_bench.sandbox import layout
-from devops_bench.sandbox.launch import TAG, Completed, Tree, communicate
+from devops_bench.sandbox import disk, layout, shims
+from devops_bench.sandbox.completed import Completed
+from devops_bench.sandbox.launch import TAG, Tree, communicate
 from devops_bench.sandbox.layout import SandboxSpec
 from devops_bench.sandbox.mode import SandboxMode
 from devops_bench.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
@@ -45,8 +46,11 @@ class Sandbox:
             server = _server(spec.kubeconfig)
             if server is not None and server not in spec.reach:
                 spec = replace(spec, reach=(*spec.reach, server))
+        if spec.guard is not None and spec.guard not in spec.reach:
+            spec = replace(spec, reach=(*spec.reach, spec.guard))
         self.spec = spec
         self.network = spec.network if mode.sandboxed else Network.SHARED
+        self.disk = disk.kind_of((spec.home, spec.workspace))
         self._prepare()
 
     @property
@@ -116,9 +120,15 @@ class Sandbox:
                 stdin=stdin,
                 timeout=timeout,
                 cap=settings.integer("agent_output_cap", {}) if cap is None else cap,
+                most=self.spec.limits.output_bytes,
                 on_output=on_output,
                 on_error=on_error,
+                is_full=self.is_full,
             )
+
+    def is_full(self) -> bool:
+        """True when nothing more can be written to HOME and workspace because of their limit."""
+        return self.disk is disk.DiskKind.TMPFS and disk.is_full(self.spec.workspace)
 
     def shell(self, env: Mapping[str, str] | None = None) -> Shell:
         """A long-lived shell in a sandbox of its own: /tmp and background processes last until it is closed."""
@@ -135,7 +145,11 @@ class Sandbox:
         split: bool = False,
         fds: Sequence[int] = (),
     ) -> Started:
-        """Start a command and leave it running. For `run` and `Shell`."""
+        """Start a command and leave it running: for `run`, `Shell`, and servers that last.
+
+        The caller talks to `started.tree.process` through its stdin, stdout and, with `split`, stderr, and closes what
+        it got; `started.tree.pidfd` becomes readable when the command ends. No other descriptor of ours gets in.
+        """
         if not self.sandboxed:
             workdir = Path(cwd) if cwd else self.spec.workspace
             tree = Tree(argv, self.environment(env), fds, self.tag, bare=True, split=split, cwd=workdir)
@@ -169,7 +183,11 @@ class Sandbox:
             raise
 
     def _opened(self, tree: Tree, forwarder: Forwarder | None) -> Started:
-        tree.open_gate(self.spec.limits)
+        watch = None
+        if self.disk is disk.DiskKind.WATCHED:
+            limits = self.spec.limits
+            watch = disk.DiskWatch((self.spec.home, self.spec.workspace), limits.disk_bytes, limits.disk_files)
+        tree.open_gate(self.spec.limits, watch, self.spec.inspect)
         self.cage = tree.cage
         return Started(tree, forwarder)
 
@@ -180,6 +198,7 @@ class Sandbox:
             "kind": self.mode.kind.value,
             "network": self.network.value,
             "limits": self.cage,
+            "disk": self.disk.value,
             "notes": list(self.notes),
         }
 
@@ -199,16 +218,22 @@ class Sandbox:
     def _prepare(self) -> None:
         for folder in (self.spec.home, self.spec.workspace):
             private_dir(folder)
-        for name in ("etc", "run", "bin", "tmp"):
+        for name in ("etc", "run", "bin", "libexec", "tmp"):
             private_dir(self._control / name)
         self._write_etc()
         if self.spec.kubeconfig is not None:
             # A copy in the usual place: the agent may change its default namespace, not our file.
-            atomic_write(
-                private_dir(self.spec.home / ".kube") / "config", self.spec.kubeconfig.read_bytes(), durable=False
-            )
-        if self.spec.kubectl and not self.sandboxed:
-            (self._control / "bin" / "kubectl").symlink_to(Path(self.spec.kubectl[0]).resolve())
+            _write_inside(self.spec.home, ".kube", "config", self.spec.kubeconfig.read_bytes())
+        seen_bin = layout.TOOLS if self.sandboxed else str(self._control / "bin")
+        path = os.environ.get("PATH") or layout.SYSTEM_PATH
+        shims.write(
+            self.spec,
+            self._control / "bin",
+            seen_bin,
+            self._control / "libexec",
+            sandboxed=self.sandboxed,
+            path=path,
+        )
 
     def _write_etc(self) -> None:
         for name, text in layout.etc_files(self.spec.reach, self.network).items():
@@ -249,6 +274,25 @@ class _Arguments:
 
     def __exit__(self, *_exc: object) -> None:
         os.close(self._fd)
+
+
+def _write_inside(home: Path, folder: str, name: str, data: bytes) -> None:
+    """Write `home/folder/name` without following a link that an agent left there from an earlier use."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(FileExistsError):
+        (home / folder).mkdir(mode=0o700)
+    try:
+        inner = os.open(home / folder, flags)
+    except OSError as error:
+        raise ConfigError(f"is no folder ({error.strerror})", where=home / folder) from None
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=inner)
+        create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, create, FILE_MODE, dir_fd=inner), "wb") as file:
+            file.write(data)
+    finally:
+        os.close(inner)
 
 
 def _server(kubeconfig: Path) -> Endpoint | None:
