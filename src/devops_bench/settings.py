@@ -87,6 +87,33 @@ TABLE: dict[str, Default] = {
     "stall": Default(900, "s", "no event, log byte or CPU time for so long is a hang", "BENCH_STALL_SEC", 1, False),
     "agent_output_cap": Default(16 << 20, "bytes", "one agent's log and one tool result must not fill the disk"),
     "tool_result_cap": Default(64 << 10, "bytes", "what a model sees of one tool result"),
+    "model_idle": Default(
+        300,
+        "s",
+        "a provider that sends nothing for so long hangs; models may think",
+        "BENCH_MODEL_IDLE_SEC",
+        0.1,
+        False,
+    ),
+    "model_connect": Default(
+        5, "s", "a provider that cannot be reached is noticed", "BENCH_MODEL_CONNECT_SEC", 0.1, False
+    ),
+    "model_wait": Default(
+        60,
+        "s",
+        "all waits of one attempt for a rate limit; longer ones are the supervisor's",
+        "BENCH_MODEL_WAIT_SEC",
+        0,
+        False,
+    ),
+    "attempt_tokens": Default(
+        0, "tokens", "all model requests of one attempt together; 0: no limit", "BENCH_ATTEMPT_MAX_TOKENS", 0
+    ),
+    "attempt_cost": Default(
+        0, "USD", "all model requests of one attempt together; 0: no limit", "BENCH_ATTEMPT_MAX_USD", 0, False
+    ),
+    "model_record": Default(64 << 20, "bytes", "recorded requests and replies of one attempt"),
+    "model_record_body": Default(1 << 20, "bytes", "one recorded request or reply"),
     "poll_timeout": Default(
         86400, "s", "contract: the follower gives up, the run goes on", "MATRIX_POLL_TIMEOUT_SEC", 0, False
     ),

@@ -25,8 +25,9 @@ class Exchange:
 
     `time` is UTC epoch seconds, `latency` and `first_byte` seconds. `tools` are the names the request offered (with
     `namespace/` before a namespaced one). `status` 0: no reply came. `finish` None: the reply does not tell, or is not
-    whole. `tokens` None: not told. `fault`: empty, or what went wrong in a word (`http`, `hang`, `garbage`, `cut`,
-    `empty`, `connection`, `cap`, `refused`), with `error` as one line. `retry_after` in seconds where one was given.
+    whole. `tokens` None: not told. `fault`: empty, or what went wrong in a word, with `error` as one line: `http`,
+    `connection`, `hang`, `garbage`, `cut`, `empty`, `error` (the provider's, in a reply that began well), `gone` (the
+    client hung up), `cap`, `refused` (by the gateway), `harness`. `retry_after` in seconds where one was given.
     """
 
     number: int

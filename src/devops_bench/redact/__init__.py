@@ -152,10 +152,12 @@ class Redactor:
     """Replaces secrets by `[NAME]`. `secrets` maps a variable's name to its value; short values are left out.
 
     `least` is the shortest value (characters) that is redacted, by default `settings.least_secret`. Immutable, and safe
-    to use from several threads.
+    to use from several threads. `shapes` False: known values only, for bytes that must else stay as they are.
     """
 
-    def __init__(self, secrets: Mapping[str, str] | None = None, *, least: int | None = None) -> None:
+    def __init__(
+        self, secrets: Mapping[str, str] | None = None, *, least: int | None = None, shapes: bool = True
+    ) -> None:
         floor = settings.integer("least_secret") if least is None else least
         pairs: dict[str, str] = {}
         for name, secret in (secrets or {}).items():
@@ -163,7 +165,8 @@ class Redactor:
                 pairs.setdefault(value, name)
         # Longest first: where one value begins with another, the longer one is meant.
         named = dict(sorted(pairs.items(), key=lambda pair: -len(pair[0])))
-        self._passes: tuple[_Pass, ...] = (_KnownPass(named), _SHAPE_PASS) if named else (_SHAPE_PASS,)
+        known: tuple[_Pass, ...] = (_KnownPass(named),) if named else ()
+        self._passes: tuple[_Pass, ...] = (*known, _SHAPE_PASS) if shapes else known
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ, *, also: Mapping[str, str] | None = None) -> Redactor:

@@ -68,12 +68,15 @@ def _blocks(reply: Reply) -> list[dict[str, Any]]:
 def _usage(reply: Reply, output: int) -> dict[str, Any]:
     """`input_tokens` are those that were neither read from nor written to the cache."""
     tokens = reply.tokens
-    return {
+    usage = {
         "input_tokens": max(0, tokens.input - tokens.cached - tokens.cache_write),
         "cache_creation_input_tokens": tokens.cache_write,
         "cache_read_input_tokens": tokens.cached,
         "output_tokens": output,
     }
+    # The stream's first event has one output token, before anything was thought.
+    thought = min(output, tokens.reasoning) if output > 1 else 0
+    return {**usage, "output_tokens_details": {"thinking_tokens": thought}} if thought else usage
 
 
 def _message(reply: Reply, blocks: list[dict[str, Any]], *, done: bool) -> dict[str, Any]:

@@ -1,0 +1,7 @@
+"""The model gateway: one loopback server per attempt in front of a provider or a scripted model."""
+
+from devops_bench.gateway.model.caps import Caps, End, Patience, Spent
+from devops_bench.gateway.model.gateway import ModelGateway
+from devops_bench.gateway.model.scripted import Scripted
+
+__all__ = ["Caps", "End", "ModelGateway", "Patience", "Scripted", "Spent"]

@@ -1,0 +1,78 @@
+"""One model request while it is on its way: what is known of it at any time, as an `Exchange`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+from devops_bench.models.exchange import Exchange
+from devops_bench.models.prices import cost_usd
+from devops_bench.models.replies import Heard, ReplyReader
+from devops_bench.models.wire import Conversation
+
+
+class Flight:
+    """Written by the thread that serves the request, read by any."""
+
+    def __init__(self, number: int, wire: str, said: Conversation, provider: str) -> None:
+        self._lock = threading.Lock()
+        self._provider = provider
+        self._began = time.monotonic()
+        self._reader: ReplyReader | None = None
+        names = tuple(f"{tool.namespace}/{tool.name}" if tool.namespace else tool.name for tool in said.tools)
+        self._base = Exchange(number, time.time(), wire, said.model, stream=said.stream, tools=names)
+        self._ended: Exchange | None = None
+
+    @property
+    def number(self) -> int:
+        """From 1, in the order of arrival."""
+        return self._base.number
+
+    def begin(self, status: int, *, events: bool) -> None:
+        """The provider's reply begins."""
+        with self._lock:
+            self._base = replace(self._base, status=status)
+            self._reader = ReplyReader(self._base.wire, events=events) if status < 400 else None
+
+    def feed(self, portion: bytes) -> None:
+        """More of the reply."""
+        with self._lock:
+            if self._base.first_byte is None:
+                self._base = replace(self._base, first_byte=time.monotonic() - self._began)
+            if self._reader is not None:
+                self._reader.feed(portion)
+
+    def finish(self, fault: str = "", error: str = "", retry_after: float | None = None) -> Exchange:
+        """Nothing more will come. `fault` is the connection's; what the reply itself lacks is found here."""
+        with self._lock:
+            heard = Heard()
+            if self._reader is not None:
+                heard = self._reader.finish()
+            # A client that has all it wants may leave before the connection's own end.
+            if not fault or (fault == "gone" and heard.done):
+                fault, error = heard.fault, heard.error
+            self._ended = self._exchange(heard, fault, error, retry_after)
+            return self._ended
+
+    def exchange(self) -> Exchange:
+        """As far as it is known now."""
+        with self._lock:
+            if self._ended is not None:
+                return self._ended
+            heard = self._reader.heard() if self._reader is not None else Heard()
+            return self._exchange(heard, "", heard.error, None)
+
+    def _exchange(self, heard: Heard, fault: str, error: str, retry_after: float | None) -> Exchange:
+        tokens = heard.tokens
+        cost = None
+        if tokens is not None:
+            cost = cost_usd(
+                heard.model or self._base.model, self._provider, input=tokens.input, output=tokens.output,
+                cached=tokens.cached, cache_write=tokens.cache_write,
+            )  # fmt: skip
+        return replace(
+            self._base, text=heard.text, calls=heard.calls, finish=heard.finish, tokens=tokens,
+            served_model=heard.model, latency=time.monotonic() - self._began, cost_usd=cost, fault=fault, error=error,
+            retry_after=retry_after,
+        )  # fmt: skip

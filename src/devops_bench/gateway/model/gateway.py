@@ -1,0 +1,291 @@
+"""The model gateway of one attempt: a loopback server between an agent and its model's provider.
+
+It holds the only real key, meters, records, caps, and ends the run when the provider fails. Runs in threads of the
+combo's process. `Passage` serves one request; this module holds what they share.
+
+```python
+with ModelGateway(Scripted(Path("scenarios"), "scripted:careful"), wire="google", model="scripted:careful") as gateway:
+    base_url, key = gateway.base_url("google"), gateway.token
+```
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from devops_bench.errors import ConfigError
+from devops_bench.gateway.model import endings, faults
+from devops_bench.gateway.model.caps import Caps, End, Patience, Spent
+from devops_bench.gateway.model.flight import Flight
+from devops_bench.gateway.model.passage import Passage
+from devops_bench.gateway.model.recording import Recording
+from devops_bench.gateway.model.relay import relay
+from devops_bench.gateway.model.upstream import Asked, Upstream
+from devops_bench.models import routes
+from devops_bench.models.exchange import Exchange
+from devops_bench.models.http import Connection, Listener, Request, keys_in
+from devops_bench.models.player import WIRES
+from devops_bench.models.record import without_keys
+from devops_bench.models.replies.draft import parsed
+from devops_bench.models.routes import Action, Route
+from devops_bench.models.wire import Conversation
+from devops_bench.redact import Redactor
+
+Hook = Callable[[Conversation, bytes], str | None]
+OnEvent = Callable[[str, Mapping[str, Any]], None]
+
+_BASES = {"google": "", "anthropic": "", "openai": "/v1", "openai-responses": "/v1"}
+_GENERATING = frozenset({Action.GENERATE, Action.STREAM})
+# No attempt makes so many requests; it bounds the memory where no cap is set.
+_MOST = 5000
+_CONNECTIONS = 64
+
+
+class ModelGateway:
+    """Serves from construction until `close`. Every method is for any thread.
+
+    `wire` is what the agent speaks; other formats get 404. `record` is a file to be made (JSON lines, redacted).
+    `on_event(kind, fields)` hears of `model_request` (turn, seconds, tokens, cost), `rate_limited` (provider, status,
+    retry_after) and `budget` (what, limit, used); it is called from several threads, never under a lock.
+    `first_request(said, body)` sees the first request that offers tools before anything of it is forwarded; a text
+    that it returns says which grant is missing, and ends the run. `ending_status`: see `endings`.
+    """
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        *,
+        wire: str,
+        model: str,
+        caps: Caps | None = None,
+        patience: Patience | None = None,
+        record: Path | None = None,
+        redactor: Redactor | None = None,
+        on_event: OnEvent = lambda _kind, _fields: None,
+        first_request: Hook | None = None,
+        ending_status: int | None = None,
+    ) -> None:
+        if wire not in WIRES:
+            raise ConfigError(f"there is no wire format {wire!r}", fix=f"use one of {', '.join(sorted(WIRES))}")
+        self.upstream = upstream
+        self.wire = wire
+        self.model = model
+        self.patience = patience or Patience()
+        self.ending_status = ending_status
+        self.token = f"bench-{secrets.token_hex(24)}"
+        self.recording = Recording(record, redactor or Redactor())
+        self._caps = caps or Caps()
+        self._on_event = on_event
+        self._hook = first_request
+        self._checking = threading.Lock()
+        self._lock = threading.Lock()
+        self._spent = Spent()
+        self._waited = 0.0
+        self._flights: list[Flight] = []
+        self._faults: tuple[str, ...] = ()
+        self._end: End | None = None
+        self._listener = Listener(self._handle, name="gateway", admit=self._admits, most=_CONNECTIONS)
+        self.address: tuple[str, int] = ("127.0.0.1", self._listener.port)
+
+    def __enter__(self) -> ModelGateway:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections, on both sides; the record is complete then."""
+        self._listener.close()
+        self.upstream.close()
+        self.recording.close()
+
+    def base_url(self, wire: str | None = None) -> str:
+        """Where a client of `wire` (by default the gateway's own) expects its base URL to point."""
+        return f"http://{self.address[0]}:{self.address[1]}{_BASES[wire or self.wire]}"
+
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All model requests so far, in the order of arrival; those on their way as far as they have come."""
+        with self._lock:
+            flights = tuple(self._flights)
+        return tuple(flight.exchange() for flight in flights)
+
+    @property
+    def end(self) -> End | None:
+        """Why the gateway ended the run: the first reason, None while it has not."""
+        with self._lock:
+            return self._end
+
+    @property
+    def spent(self) -> Spent:
+        """What was used so far."""
+        with self._lock:
+            return self._spent
+
+    @property
+    def checked(self) -> bool:
+        """Whether `first_request` has seen a request with tools."""
+        with self._lock:
+            return self._hook is None
+
+    # What a connection's thread does.
+
+    def _admits(self, request: Request) -> bool:
+        return any(secrets.compare_digest(key.encode(), self.token.encode()) for key in keys_in(request))
+
+    def _handle(self, connection: Connection, request: Request) -> None:
+        if not self._admits(request):
+            return self._turn_down(connection, request, 401, "the key is not valid")
+        route = routes.route(request.method, request.path, request.headers)
+        generates = route is not None and route.action not in {Action.LIST, Action.SHOW}
+        if route is None or route.pinned is not None or (generates and route.wire != self.wire):
+            return self._turn_down(connection, request, 404, f"no such path: {request.method} {request.path}")
+        if (end := self.end) is not None:
+            return self._tell_end(connection, request, end)
+        data = parsed(request.body) if generates else {}
+        model = route.model or str(data.get("model", "") if isinstance(data, Mapping) else "")
+        if generates and not isinstance(data, Mapping):
+            return self._turn_down(connection, request, 400, "the request is not a JSON object")
+        only = self.upstream.model
+        if generates and only is not None and model != only:
+            return self._turn_down(connection, request, 404, f"this run has no model {model!r}, only {only!r}")
+        asked = Asked(request, route, model, False, data)
+        if route.action not in _GENERATING:
+            return relay(self, connection, asked)
+        return self._generate(connection, asked, route, data)
+
+    def _generate(self, connection: Connection, asked: Asked, route: Route, data: Mapping[str, Any]) -> None:
+        request = asked.request
+        try:
+            streams = route.action is Action.STREAM
+            said = WIRES[self.wire].read(data, asked.model, stream=streams, size=len(request.body))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            told = f"the request cannot be read: {type(error).__name__}: {error}"
+            return self._turn_down(connection, request, 400, told)
+        flight, end = self._begin(said, request.body)
+        if end is not None:
+            self.sent(flight, asked)
+            return self._tell_end(connection, request, end)
+        return Passage(self, connection, asked, said, flight).run()
+
+    def _begin(self, said: Conversation, body: bytes) -> tuple[Flight, End | None]:
+        """Count a request, if it may be made."""
+        missing = self._missing_grant(said, body)
+        tools = bool(said.tools)
+        with self._lock:
+            flight = Flight(len(self._flights) + 1, self.wire, said, self.upstream.provider)
+            end = self._end
+            if end is None and missing is not None:
+                end = End("grant_missing", 0, missing)
+            limit = self._spent.beyond(self._caps, tools=tools)
+            if limit is None and len(self._flights) >= _MOST:
+                limit = End("cap_requests", 0, f"no run makes more than {_MOST} model requests")
+            end = end or limit
+            if len(self._flights) < _MOST:
+                self._flights.append(flight)
+            if end is None:
+                self._spent = self._spent.asked(tools=tools)
+            elif self._end is None:
+                self._end = end
+        if end is not None:
+            flight.finish("cap" if end.kind.startswith("cap_") else "refused", end.error)
+        return flight, end
+
+    def _missing_grant(self, said: Conversation, body: bytes) -> str | None:
+        """What the hook says; concurrent first requests wait for its answer."""
+        if not said.tools or self.checked:
+            return None
+        with self._checking:
+            hook = self._hook
+            if hook is None:
+                return None
+            missing = hook(said, body)
+            with self._lock:
+                self._hook = None
+            return missing
+
+    def _tell_end(self, connection: Connection, request: Request, end: End) -> None:
+        status, fields, body = endings.ending(self.wire, end, self.ending_status)
+        self._note(request, status, end.error)
+        connection.send_fields(status, fields, body)
+
+    def _turn_down(self, connection: Connection, request: Request, status: int, message: str) -> None:
+        self._note(request, status, message)
+        status, fields, body = endings.reply(self.wire, status, message)
+        connection.send_fields(status, fields, body)
+
+    # What `Passage` and `relay` report.
+
+    def finished(self, flight: Flight, exchange: Exchange) -> End | None:
+        """A reply is settled: the end that it means for the run, if any."""
+        with self._lock:
+            before, self._faults = self._faults, (*self._faults[-4:], exchange.fault)
+            end = faults.end_of(exchange, before)
+            self._spent = self._spent.answered(exchange)
+            if self._end is None:
+                self._end = end
+            return end
+
+    def replied(self, flight: Flight, body: bytes, size: int) -> None:
+        """The client has its answer: record it, tell of it."""
+        exchange = flight.exchange()
+        fields = {
+            "event": "reply", "number": exchange.number, "time": time.time(), "status": exchange.status,
+            "latency": round(exchange.latency, 6), "first_byte": exchange.first_byte and round(exchange.first_byte, 6),
+            "fault": exchange.fault, "error": exchange.error, "finish": exchange.finish,
+            "served_model": exchange.served_model, "cost_usd": exchange.cost_usd,
+        }  # fmt: skip
+        self.recording.write(fields, body, size)
+        tokens = exchange.tokens
+        self._on_event(
+            "model_request",
+            {
+                "turn": exchange.number,
+                "seconds": round(exchange.latency, 3),
+                "tokens": tokens.total if tokens is not None else None,
+                "cost": exchange.cost_usd,
+            },
+        )
+        self._tell_budget(exchange)
+
+    def sent(self, flight: Flight, asked: Asked) -> None:
+        """The request is on its way to the provider: record it."""
+        self._write(asked.request, {"event": "request", "number": flight.number, "model": asked.model})
+
+    def limited(self, status: int, wait: float | None) -> None:
+        """The provider limits the rate."""
+        fields = {"provider": self.upstream.provider, "status": status, "retry_after": wait}
+        self._on_event("rate_limited", fields)
+
+    def may_wait(self, seconds: float) -> bool:
+        """Whether so long a wait is left to this attempt; it is taken then."""
+        with self._lock:
+            if self._waited + seconds > self.patience.wait:
+                return False
+            self._waited += seconds
+            return True
+
+    def _tell_budget(self, exchange: Exchange) -> None:
+        spent, caps = self.spent, self._caps
+        tokens = exchange.tokens.total if exchange.tokens is not None else 0
+        for what, limit, used, more in (
+            ("tokens", caps.tokens, spent.tokens, tokens),
+            ("cost", caps.cost_usd, spent.cost_usd, exchange.cost_usd or 0.0),
+        ):
+            if limit is not None and used >= limit > used - more:
+                self._on_event("budget", {"what": what, "limit": limit, "used": used})
+
+    def _note(self, request: Request, status: int, message: str) -> None:
+        self._write(request, {"event": "refused", "status": status, "error": message})
+
+    def _write(self, request: Request, fields: Mapping[str, Any]) -> None:
+        path = request.target.partition("?")[0]
+        told = {"time": time.time(), "method": request.method, "path": path, "headers": without_keys(request.headers)}
+        self.recording.write({**fields, **told}, request.body, len(request.body))

@@ -1,0 +1,40 @@
+"""Which headers pass: none of the hop, none of the client's keys towards the provider, no key towards the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devops_bench.redact import Redactor
+
+Fields = Iterable[tuple[str, str]]
+
+# RFC 9110, 7.6.1, and what belongs to a message's framing.
+_HOP = frozenset(
+    {"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+     "transfer-encoding", "upgrade", "content-length", "expect", "host"}
+)  # fmt: skip
+# Bodies are passed on decoded. Whose project pays is not the client's to say.
+_NOT_OURS = frozenset({"content-encoding", "accept-encoding", "x-goog-user-project"})
+_AUTH = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
+_FROM_PROVIDER = frozenset({"content-encoding", "set-cookie", "alt-svc", "strict-transport-security"})
+
+
+def to_provider(fields: Fields, token: str) -> list[tuple[str, str]]:
+    """The client's headers without those of the hop, without its keys, and without any that holds the token."""
+    kept = list(fields)
+    dropped = _HOP | _NOT_OURS | _AUTH | _named(kept)
+    return [(name, value) for name, value in kept if name.lower() not in dropped and token not in value]
+
+
+def to_client(fields: Fields, guard: Redactor | None) -> list[tuple[str, str]]:
+    """The provider's headers without those of the hop; `guard` takes out keys that it reflects."""
+    kept = list(fields)
+    dropped = _HOP | _FROM_PROVIDER | _named(kept)
+    passed = [(name, value) for name, value in kept if name.lower() not in dropped]
+    return passed if guard is None else [(guard.text(name), guard.text(value)) for name, value in passed]
+
+
+def _named(fields: Fields) -> set[str]:
+    """What the Connection header names belongs to the hop, too."""
+    listed = [value for name, value in fields if name.lower() == "connection"]
+    return {name.strip().lower() for value in listed for name in value.split(",")}

@@ -1,0 +1,175 @@
+"""The way of one model request: caps, grants, provider, reply to the client, evidence."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from devops_bench.gateway.model import endings, faults
+from devops_bench.gateway.model.caps import End
+from devops_bench.gateway.model.flight import Flight
+from devops_bench.gateway.model.headers import to_client
+from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
+from devops_bench.gateway.model.watch import ClientGone, Watch
+from devops_bench.models.http import Connection
+from devops_bench.models.wire import Conversation
+from devops_bench.redact import Redactor
+
+if TYPE_CHECKING:
+    from devops_bench.gateway.model.gateway import ModelGateway
+
+# Bytes of a whole reply, and of an error's body that is passed on.
+_MAX_WHOLE = 64 << 20
+_MAX_ERROR = 1 << 20
+
+
+class Passage:
+    """Serves one request that generates; used once, by the connection's thread."""
+
+    def __init__(
+        self, gateway: ModelGateway, connection: Connection, asked: Asked, said: Conversation, flight: Flight
+    ) -> None:
+        self._gateway = gateway
+        self._connection = connection
+        self._asked = asked
+        self._said = said
+        self._flight = flight
+        self._watch = Watch(connection, gateway.patience.idle, gateway.patience.connect)
+        self._kept = bytearray()
+        self._size = 0
+        self._answered = False
+
+    def run(self) -> None:
+        """To the end of the reply, or of the run."""
+        gateway = self._gateway
+        try:
+            with contextlib.closing(self._open()) as incoming:
+                if incoming.status >= 400:
+                    self._refused(incoming)
+                elif self._comes_in_parts(incoming):
+                    self._stream(incoming)
+                else:
+                    self._whole(incoming)
+        except UpstreamError as error:
+            self._fail(error.word, str(error))
+        except (ClientGone, OSError):
+            self._connection.keep = False
+            gateway.finished(self._flight, self._flight.finish("gone", "the client hung up"))
+        except Exception as error:
+            # We are wrong: the run must end with that reason, not with a client that waits for ever.
+            self._fail("harness", f"{type(error).__name__}: {error}")
+        gateway.replied(self._flight, bytes(self._kept), self._size)
+
+    def _open(self) -> Incoming:
+        """The reply that counts: a rate limit with a short wait is waited for here."""
+        gateway, first = self._gateway, True
+        while True:
+            incoming = gateway.upstream.open(self._asked, self._watch)
+            if first:
+                # The provider is thinking now: time to write.
+                gateway.sent(self._flight, self._asked)
+                first = False
+            if incoming.status not in faults.RATE_LIMITS:
+                return incoming
+            body = self._error_body(incoming)
+            incoming.close()
+            wait = faults.retry_after(incoming.fields, body)
+            gateway.limited(incoming.status, wait)
+            if wait is None or not gateway.may_wait(wait):
+                return faults.Closed(incoming.status, incoming.fields, body)
+            self._watch.sleep(wait)
+
+    def _comes_in_parts(self, incoming: Incoming) -> bool:
+        kind = _header(incoming.fields, "content-type").lower()
+        return kind.startswith("text/event-stream") or (self._said.stream and incoming.length is None)
+
+    def _stream(self, incoming: Incoming) -> None:
+        """Every portion goes on as it comes. It is read first, so that no client knows more than the record."""
+        flight, connection = self._flight, self._connection
+        guard = self._guard()
+        events = _header(incoming.fields, "content-type").lower().startswith("text/event-stream")
+        flight.begin(incoming.status, events=events)
+        connection.begin_fields(incoming.status, to_client(incoming.fields, guard))
+        self._answered = True
+        hidden = guard.stream() if guard is not None else None
+        for portion in incoming.chunks():
+            flight.feed(portion)
+            self._keep(portion)
+            connection.chunk(portion if hidden is None else hidden.feed(portion))
+        self._settle()
+        if hidden is not None:
+            connection.chunk(hidden.flush())
+        connection.end()
+
+    def _whole(self, incoming: Incoming) -> None:
+        """No client can use a part of a JSON text: it is judged before it is passed on."""
+        self._flight.begin(incoming.status, events=False)
+        body = bytearray()
+        for portion in incoming.chunks():
+            if len(body) + len(portion) > _MAX_WHOLE:
+                raise UpstreamError("garbage", f"the reply is larger than {_MAX_WHOLE} bytes")
+            body += portion
+        self._flight.feed(bytes(body))
+        self._keep(bytes(body))
+        if self._settle() is not None:
+            return self._answer_end()
+        guard = self._guard()
+        whole = bytes(body) if guard is None else guard.data(bytes(body))
+        return self._connection.send_fields(incoming.status, to_client(incoming.fields, guard), whole)
+
+    def _refused(self, incoming: Incoming) -> None:
+        """The provider says no."""
+        status, body = incoming.status, self._error_body(incoming)
+        self._flight.begin(status, events=False)
+        self._flight.feed(body)
+        self._keep(body)
+        text = faults.message(body)
+        exchange = self._flight.finish("http", text, faults.retry_after(incoming.fields, body))
+        gateway, guard = self._gateway, self._guard()
+        if gateway.finished(self._flight, exchange) is not None and gateway.ending_status is not None:
+            return self._answer_end()
+        fields = [*to_client(incoming.fields, guard), endings.NO_RETRY]
+        return self._connection.send_fields(status, fields, body if guard is None else guard.data(body))
+
+    def _fail(self, word: str, text: str) -> None:
+        """No whole reply came."""
+        exchange = self._flight.finish(word, text)
+        self._gateway.finished(self._flight, exchange)
+        if self._answered:
+            self._connection.keep = False
+            return
+        with contextlib.suppress(OSError):
+            self._answer_end()
+
+    def _settle(self) -> End | None:
+        """The reply is whole: what it means for the run."""
+        return self._gateway.finished(self._flight, self._flight.finish())
+
+    def _answer_end(self) -> None:
+        end = self._gateway.end
+        assert end is not None
+        status, fields, body = endings.ending(self._gateway.wire, end, self._gateway.ending_status)
+        self._connection.send_fields(status, fields, body)
+
+    def _error_body(self, incoming: Incoming) -> bytes:
+        body = b""
+        with contextlib.suppress(UpstreamError):
+            for portion in incoming.chunks():
+                body += portion
+                if len(body) > _MAX_ERROR:
+                    break
+        return body[:_MAX_ERROR]
+
+    def _guard(self) -> Redactor | None:
+        secrets = self._gateway.upstream.secrets()
+        return Redactor(secrets, least=1, shapes=False) if secrets else None
+
+    def _keep(self, portion: bytes) -> None:
+        room = self._gateway.recording.body_room - len(self._kept)
+        if room > 0:
+            self._kept += portion[:room]
+        self._size += len(portion)
+
+
+def _header(fields: tuple[tuple[str, str], ...], name: str) -> str:
+    return next((value for key, value in fields if key.lower() == name), "")

@@ -1,0 +1,63 @@
+"""Waiting for a provider without losing sight of the client: nobody should think for a client that hung up."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+
+from devops_bench.models.http import Connection
+
+_GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class ClientGone(Exception):
+    """The client has hung up, or the gateway is closing."""
+
+
+class Watch:
+    """One request's client, and how long its provider may be silent (seconds)."""
+
+    def __init__(self, connection: Connection | None, idle: float, connect: float = 5.0) -> None:
+        self.idle = idle
+        self.connect = connect
+        self._client = connection.socket if connection is not None else None
+
+    def ready(self, sock: socket.socket, event: int, limit: float | None = None) -> bool:
+        """Wait until `sock` is ready for `event`; False after `limit` (by default `idle`) seconds.
+
+        Raises ClientGone.
+        """
+        return self._poll(sock, event, self.idle if limit is None else limit)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait. Raises ClientGone."""
+        self._poll(None, 0, seconds)
+
+    def _poll(self, sock: socket.socket | None, event: int, limit: float) -> bool:
+        deadline = time.monotonic() + limit
+        poll = select.poll()
+        if sock is not None:
+            poll.register(sock, event)
+        if self._client is not None:
+            poll.register(self._client, select.POLLIN)
+        while (left := deadline - time.monotonic()) > 0:
+            for fd, happened in poll.poll(left * 1000 + 1):
+                if sock is not None and fd == sock.fileno():
+                    return True
+                self._look(happened)
+                # It sends its next request before it has this reply: that is no reason to wake up again.
+                poll.unregister(fd)
+                self._client = None
+        return False
+
+    def _look(self, happened: int) -> None:
+        assert self._client is not None
+        try:
+            gone = happened & _GONE or not self._client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            gone = False
+        except OSError:
+            gone = True
+        if gone:
+            raise ClientGone
