@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("status", "Show the state of a run and its combos"),
     "logs": ("logs", "Print what a combo logged"),
     "events": ("events", "Print the events of a run"),
+    "known-issues": ("known_issues", "What goes wrong, by its words: list, match, draft, append, check"),
     "report": ("report", "Summarise a run: table, Markdown, JSON, CSV, HTML"),
     "combo": ("combo", "Run one task (or a folder of tasks) in the foreground"),
     "tasks": ("tasks", "List, show, review and prove tasks"),
