@@ -27,6 +27,7 @@ LEASE = "lease.json"
 LOG = "log"
 DATA = "data"
 NODES = "nodes.yaml"
+FAULTS = "faults.yaml"
 DRAFT = ".new-"
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench.errors import TaskError
+from devops_bench.tasks.faults import stages_of
 from devops_bench.tasks.spec import ClusterNeeds, NodeGroup
+from devops_bench.tasks.yaml_source import parse_all, read_text
 
 
 def absolute(needs: ClusterNeeds, folder: Path) -> ClusterNeeds:
@@ -41,11 +43,23 @@ def stage_files(needs: ClusterNeeds) -> list[Path]:
     return paths
 
 
+def stage_documents(needs: ClusterNeeds) -> list[dict[str, Any]]:
+    """All Stages of a plane: those of the (absolute) files and those of the faults. Raises TaskError."""
+    files = [doc.data for path in stage_files(needs) for doc in parse_all(read_text(path), path)]
+    return [doc for doc in files if isinstance(doc, dict)] + stages_of(needs.faults)
+
+
 def nodes_yaml(needs: ClusterNeeds) -> str | None:
     """The nodes file of `kube up` (JSON, which is YAML), or None for its default of three plain nodes."""
     if not needs.nodes:
         return None
     return json.dumps([_node(group) for group in needs.nodes], indent=1) + "\n"
+
+
+def faults_yaml(needs: ClusterNeeds) -> str | None:
+    """One more stages file of `kube up`: the faults that the task takes from the library; None without any."""
+    stages = stages_of(needs.faults)
+    return "---\n".join(json.dumps(stage) + "\n" for stage in stages) if stages else None
 
 
 def _node(group: NodeGroup) -> dict[str, Any]:
@@ -57,7 +71,7 @@ def _node(group: NodeGroup) -> dict[str, Any]:
 
 def needs_key(needs: ClusterNeeds) -> str:
     """12 hex digits; equal exactly for needs that one booted plane can serve."""
-    digest = hashlib.sha256((nodes_yaml(needs) or "").encode())
+    digest = hashlib.sha256(f"{nodes_yaml(needs) or ''}\0{faults_yaml(needs) or ''}".encode())
     for path in sorted(stage_files(needs)):
         content = path.read_bytes()
         digest.update(f"\0{len(content)}\0".encode())

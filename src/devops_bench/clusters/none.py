@@ -16,7 +16,7 @@ class NoCluster:
 
     def create(self, name: str, needs: ClusterNeeds, state_dir: Path) -> Cluster:
         """A cluster without a server. Raises TaskError when the task needs nodes or stages after all."""
-        if needs.nodes or needs.stages:
+        if needs.nodes or needs.stages or needs.faults:
             raise TaskError("the task has nodes or stages but provider `none`", fix="set infrastructure.provider: kwok")
         return Cluster(name=name, provider=self.name, facts={"CLUSTER_NAME": name})
 

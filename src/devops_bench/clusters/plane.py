@@ -19,7 +19,7 @@ from pathlib import Path
 
 from devops_bench.clusters import leases
 from devops_bench.clusters.leases import Lease, PlaneState, Ready
-from devops_bench.clusters.needs import needs_key, nodes_yaml, stage_files
+from devops_bench.clusters.needs import faults_yaml, needs_key, nodes_yaml, stage_files
 from devops_bench.errors import HarnessError, TransientError
 from devops_bench.process import ProcessIdentity, identity, wait_ended
 from devops_bench.settings import value
@@ -182,6 +182,9 @@ def start(
         if (nodes := nodes_yaml(needs)) is not None:
             (folder / leases.NODES).write_text(nodes)
             arguments += ["--nodes", str(folder / leases.NODES)]
+        if (faults := faults_yaml(needs)) is not None:
+            (folder / leases.FAULTS).write_text(faults)
+            arguments += ["--stages", str(folder / leases.FAULTS)]
         write_fd, stdout_fd, pid = _spawn(binary, arguments, folder, env)
         who = identity(pid)
         assert who is not None  # our child, not reaped yet: it is in /proc even if it has ended
@@ -309,6 +312,6 @@ def end_by_pidfd(pidfd: int, grace: float) -> bool:
 def remove(folder: Path) -> None:
     """Remove a plane's folder, its lease last. Missing pieces are fine."""
     shutil.rmtree(folder / leases.DATA, ignore_errors=True)
-    for name in (leases.LOG, leases.NODES):
+    for name in (leases.LOG, leases.NODES, leases.FAULTS):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -6,17 +6,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devops_bench.clusters.needs import absolute
+from devops_bench.clusters.needs import absolute, stage_documents
 from devops_bench.combo.check_commands import runner
 from devops_bench.combo.failure import Failure, Invalid
 from devops_bench.combo.request import Request
 from devops_bench.combo.world import World
 from devops_bench.settings import FailureClass
 from devops_bench.tasks.spec import Role
-from devops_bench.tasks.yaml_source import parse_all, read_text
 from devops_bench.verification import (
     EntryResult,
     HoldSampler,
@@ -125,7 +123,5 @@ class Judging:
 def _limits(here: World, request: Request) -> Limits:
     """The settings; a task's own stages may keep a pod still for their delay, and that is no rest."""
     limits = Limits.from_env({**os.environ, **request.env})
-    files = absolute(here.raw.cluster, here.raw.folder).stages
-    stages = [doc.data for name in files for doc in parse_all(read_text(Path(name)), Path(name))]
-    delay = longest_stage_delay(stage for stage in stages if isinstance(stage, dict))
+    delay = longest_stage_delay(stage_documents(absolute(here.raw.cluster, here.raw.folder)))
     return replace(limits, quiescence=limits.quiescence + delay)

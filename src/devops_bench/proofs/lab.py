@@ -18,6 +18,7 @@ from typing import Any
 
 from devops_bench import clusters
 from devops_bench.clusters.base import Cluster, Provider
+from devops_bench.clusters.needs import stage_documents
 from devops_bench.combo.check_commands import runner
 from devops_bench.combo.setup import apply_setup
 from devops_bench.combo.workspace import prepare_workspace
@@ -37,6 +38,7 @@ from devops_bench.verification import (
     Limits,
     VerifyContext,
     assert_once,
+    longest_stage_delay,
     take_baseline,
     verify,
 )
@@ -122,7 +124,7 @@ def _inside(task: TaskSpec, cluster: Cluster, root: Path, mode: SandboxMode) -> 
                 audit_log=cluster.audit_log,
                 sandbox_run=runner(sandbox),
                 namespace=cluster.facts.get("NAMESPACE", "default"),
-                limits=Limits.from_env(),
+                limits=_limits(filled),
             )
             here = Bench(filled, cluster, kube, sandbox, context, workspace)
             with here.timed("setup"):
@@ -133,6 +135,12 @@ def _inside(task: TaskSpec, cluster: Cluster, root: Path, mode: SandboxMode) -> 
     finally:
         if kube is not None:
             kube.close()
+
+
+def _limits(task: TaskSpec) -> Limits:
+    """The settings; rest is only rest when it outlasts the delays of the task's own stages."""
+    limits = Limits.from_env()
+    return replace(limits, quiescence=limits.quiescence + longest_stage_delay(stage_documents(task.cluster)))
 
 
 def _judgement(moment: str, results: Sequence[EntryResult]) -> Judgement:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from devops_bench.tasks.faults import Fault
+
 DEFAULT_UID_KEY = "devops-bench.io/original-uid"
 DEFAULT_CREATED_KEY = "devops-bench.io/original-creation-timestamp"
 
@@ -384,11 +386,12 @@ class ClusterNeeds(Strict):
 
     `agent_role` is a list of RBAC rules (with optional `namespaces`); None means edit in all namespaces but kube-*, and
     read cluster-wide. `stages` are files relative to the task folder; `stages/*.yaml` is read without being named.
-    After loading the list holds the absolute paths of all of them, in order.
+    After loading the list holds the absolute paths of all of them, in order. `faults` are taken from the library.
     """
 
     nodes: list[NodeGroup] = Field(default_factory=list)
     stages: list[str] = Field(default_factory=list)
+    faults: list[Fault] = Field(default_factory=list)
     agent_role: list[dict[str, Any]] | None = None
 
 

@@ -75,6 +75,8 @@ def explain(kind: str, loc: tuple[str | int, ...], value: Any, context: dict[str
         return f"{name} must be greater than {context.get('gt'):g}, not {value}"
     if kind == "greater_than_equal":
         return f"{name} must be at least {context.get('ge'):g}, not {value}"
+    if kind == "value_error":
+        return f"{name} {context.get('error')}"
     if kind in {"too_short", "string_too_short"}:
         return f"{name} must not be empty"
     return f"{name}: {kind.replace('_', ' ')} ({kind_of(value)})"
