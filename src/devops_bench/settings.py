@@ -136,6 +136,22 @@ TABLE: dict[str, Default] = {
     ),
     "kill_ladder": Default(2, "s", "between TERM and KILL of a process group"),
     "activity_interval": Default(30, "s", "the journal gets at most one activity event per combo in this time"),
+    "breaker": Default(
+        3, "combos", "so many in a row with one setup or auth failure: the rest would fail alike", "BENCH_BREAKER", 1
+    ),
+    "retry_backoff": Default(
+        0.5, "s", "before the first retry; doubled for the next, with jitter", "BENCH_RETRY_BACKOFF_SEC", 0, False
+    ),
+    "retry_backoff_most": Default(300, "s", "no retry waits longer unless the provider named a time"),
+    "limit_quiet": Default(
+        60, "s", "without a 429 for so long one more combo may ask the provider", "BENCH_LIMIT_QUIET_SEC", 0.01, False
+    ),
+    "heartbeat": Default(
+        60, "s", "between two looks of the supervisor at the whole run", "BENCH_HEARTBEAT_SEC", 0.05, False
+    ),
+    "restarts_most": Default(
+        5, "restarts", "of a dead supervisor by its keepalive in an hour: more is a fault of ours"
+    ),
     "status_ballast": Default(
         1 << 20, "bytes", "preallocated in the run folder so that the journal can be closed on a full disk"
     ),

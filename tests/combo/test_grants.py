@@ -26,8 +26,8 @@ class Surface:
     mcp_tools: frozenset[str] = field(default_factory=frozenset)
 
 
-def grants(mcp: bool = True, allowed: Sequence[str] = ()) -> Grants:
-    server = McpGrant("k8s", ("relay",), ("127.0.0.1", 1), "token", TOOLS) if mcp else None
+def grants(mcp: bool = True, allowed: Sequence[str] = (), tools: tuple[str, ...] = TOOLS) -> Grants:
+    server = McpGrant("k8s", ("relay",), ("127.0.0.1", 1), "token", tools) if mcp else None
     return Grants(server, (Path("/skills"),), tuple(allowed))
 
 
@@ -80,7 +80,11 @@ LISTED = (
             id="namespace",
         ),
         pytest.param(
-            Surface(), grants(allowed=["pods_list"]), [], request("Bash", "mcp__k8s__pods_list"), id="allowed MCP tool"
+            Surface(),
+            grants(allowed=["pods_list"], tools=("pods_list",)),
+            [],
+            request("Bash", "mcp__k8s__pods_list"),
+            id="allowed MCP tool",
         ),
         pytest.param(Surface(), grants(False, ["Bash"]), [], request("Bash"), id="allowed builtin tool"),
         pytest.param(Surface(), grants(), ["rollout"], request(), id="a request without tools is nobody's turn"),
@@ -127,7 +131,7 @@ def test_what_is_promised_and_no_more(
             id="bundled skill beside a granted one",
         ),
         pytest.param(
-            grants(allowed=["pods_list"]),
+            grants(allowed=["pods_list"], tools=("pods_list",)),
             [],
             request("Bash", *MCP),
             LEAKED,
@@ -149,6 +153,14 @@ def test_what_is_missing_and_what_leaks_is_named(
     failure = flaw.failure()
     assert failure.klass is FailureClass.SETUP
     assert not failure.transient
+
+
+def test_names_that_a_cli_had_to_change_are_still_the_server_s() -> None:
+    long = "a_tool_with_a_name_that_no_provider_would_take_because_it_is_too_long"
+    promise = Promise.of(Surface(), grants(tools=("pods.list", long)), [])
+    assert check(promise, *request("Bash", "mcp__k8s__pods_list", f"mcp__k8s__{long}"[:55] + "_1a2b3c4d")) is None
+    flaw = check(promise, *request("Bash", "mcp__k8s__pods_list"))
+    assert flaw is not None and long in flaw.text
 
 
 def test_a_prompt_that_talks_of_skills_lists_none() -> None:

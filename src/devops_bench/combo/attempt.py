@@ -17,11 +17,12 @@ from typing import Any
 from devops_bench.agents.base import AgentRun
 from devops_bench.combo import agent_turn, judging, recording, setup, workspace, world
 from devops_bench.combo.events import EventLog, now
-from devops_bench.combo.failure import Failure, Invalid, PlaneLost, Stopped, of_exception, of_run
+from devops_bench.combo.failure import QUOTA_SIGNATURE, Failure, Invalid, PlaneLost, Stopped, of_exception
 from devops_bench.combo.outcome import Outcome
 from devops_bench.combo.request import Request
 from devops_bench.combo.runlog import RunLog
 from devops_bench.combo.world import World
+from devops_bench.integrity.agreement import Agreement, Witnesses
 from devops_bench.paths import atomic_write
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState, FailureClass, Phase, value
@@ -52,6 +53,8 @@ class Attempt:
     audit: Path | None = None
     started: str = field(default_factory=now)
     environment: dict[str, Any] = field(default_factory=dict)
+    witnesses: Witnesses = field(default_factory=Witnesses)
+    agreement: Agreement | None = None
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase: event, log line, attempt.json."""
@@ -119,22 +122,21 @@ class Attempt:
         assert self.judge is not None
         self.enter(Phase.AGENT)
         with self.judge.holding():
-            turn = agent_turn.play(here, self.request, self.judge.sandbox, self.events, self.log, self.redactor)
+            turn = agent_turn.play(here, self.request, self.events, self.log, self.redactor)
         self.run, self.sandboxed, self.environment = turn.run, turn.sandboxed, turn.environment
+        self.witnesses = turn.witnesses
         self.log.line(
             f"agent ended: {turn.run.end} after {turn.run.latency:.1f} s, {len(turn.run.tool_calls)} tool calls"
         )
-        failure = of_run(turn.run) or self._missing_grant()
-        if failure is not None:
-            raise Invalid(failure)
+        if turn.failure is not None:
+            self._tell_quota(turn.failure)
+            raise Invalid(turn.failure)
 
-    def _missing_grant(self) -> Failure | None:
-        """A grant that the agent did not get makes the attempt another setup than its label says."""
-        config, had = self.request.combo.config, self.environment
-        missing = [name for name, on in (("mcp", config.mcp), ("skills", config.skills)) if on and not had.get(name)]
-        if not missing:
-            return None
-        return Failure(FailureClass.SETUP, "grant-missing", f"the agent did not get what was granted: {missing[0]}")
+    def _tell_quota(self, failure: Failure) -> None:
+        """A quota that no waiting lifts is of interest to all combos of the provider."""
+        if failure.signature == QUOTA_SIGNATURE:
+            provider = self.environment.get("model_gateway", {}).get("provider")
+            self.events.emit("rate_limited", provider=provider, status=429, retry_after=None, daily=True)
 
     def _verify(self, here: World) -> None:
         assert self.judge is not None
@@ -220,6 +222,9 @@ class Attempt:
             "end": run.end.value if run is not None else None,
             "raw_end": run.raw_end if run is not None else None,
             "mcp_calls": self.environment.get("mcp_calls"),
+            "skills_used": self.environment.get("skills_used"),
+            "agreement": self.agreement.as_dict() if self.agreement is not None else None,
+            "guard": self.environment.get("guard", []),
             "limits": {
                 "agent_timeout_sec": self.request.plan.options.agent_timeout_sec,
                 "max_turns": self.request.plan.options.agent_max_turns,

@@ -15,6 +15,7 @@ from devops_bench.settings import FailureClass, Phase
 AUTH = re.compile(r"\b(401|403|unauthori[sz]ed|permission.?denied|invalid.{0,20}api.?key|unauthenticated)\b", re.I)
 QUOTA = re.compile(r"insufficient.?quota|billing|credit balance|per.?day|daily|spend.?(?:ing)?.?limit", re.I)
 """A limit that no waiting of minutes lifts: it is the account's, hence configuration."""
+QUOTA_SIGNATURE = "model-quota"
 BROKEN = {"connection": "model-connection", "no_reply": "model-no-reply", "bad_reply": "model-bad-reply"}
 BUSY = re.compile(
     r"\b(429|5\d\d|rate.?limit|resource.?exhausted|overloaded|unavailable|timed? ?out|connection)\b", re.I
@@ -103,7 +104,7 @@ def _of_api(raw: str, said: str, retry_after: float | None) -> Failure:
     if status == 404:
         return Failure(FailureClass.CONFIG_AUTH, "model-not-found", f"the model's API does not know the model: {said}")
     if status == 402 or (status == 429 and QUOTA.search(said)):
-        return Failure(FailureClass.CONFIG_AUTH, "model-quota", f"the account's quota is used up: {said}")
+        return Failure(FailureClass.CONFIG_AUTH, QUOTA_SIGNATURE, f"the account's quota is used up: {said}")
     if status == 429:
         what = f"the model's API limits the rate: {said}"
         return Failure(FailureClass.INFRA, "model-rate-limit", what, True, delay)

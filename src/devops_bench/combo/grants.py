@@ -21,6 +21,7 @@ from devops_bench.settings import FailureClass
 
 MISSING, LEAKED = "grant-missing", "grant-leaked"
 _SHOWN = 4
+_LONG, _HEAD = 55, 28
 # How the CLIs list skills to the model: a path that the model may read, an XML list, or a plain list under a heading.
 _LISTED = (
     re.compile(r"/([A-Za-z0-9][\w.-]{0,80})/SKILL\.md"),
@@ -34,9 +35,12 @@ _ITEM = re.compile(r"\s*-\s+\**([A-Za-z0-9][\w:.-]{0,80})\**\s*:")
 class Surface(Protocol):
     """What is needed of an adapter: how it shows tools to its model (see `agents.frame.types.Cli`)."""
 
-    mcp_name: str
-    builtin_tools: frozenset[str]
-    skill_tools: frozenset[str]
+    @property
+    def mcp_name(self) -> str: ...
+    @property
+    def builtin_tools(self) -> frozenset[str]: ...
+    @property
+    def skill_tools(self) -> frozenset[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +53,24 @@ class Promise:
 
     @classmethod
     def of(cls, surface: Surface, grants: Grants, skills: Sequence[str]) -> Promise:
-        """From the adapter's tables and the attempt's grants. AGENT_ALLOWED_TOOLS narrows the kinds that it names."""
+        """From the adapter's tables and the attempt's grants. The server's tools are narrowed to AGENT_ALLOWED_TOOLS
+        already; the agent's own are when it names one of them.
+        """
         server = grants.mcp
         names = (
             {tool: surface.mcp_name.format(server=server.server, tool=tool) for tool in server.tools} if server else {}
         )
         allowed = frozenset(grants.allowed_tools)
-        wanted = {name for tool, name in names.items() if allowed & {tool, name}}
         own = surface.builtin_tools | (surface.skill_tools if skills else frozenset())
         own |= frozenset(getattr(surface, "mcp_tools", ())) if server else frozenset()
         if allowed & own:
             own = (own & allowed) | (surface.skill_tools if skills else frozenset())
-        mcp = [name for name in names.values() if not wanted or name in wanted]
-        return cls(tuple(mcp), tuple(skills), own | frozenset(mcp))
+        mcp = tuple(names.values())
+        return cls(mcp, tuple(skills), own | frozenset(mcp))
+
+    def spelled(self) -> frozenset[str]:
+        """`may` in the spellings that requests are compared in."""
+        return frozenset(form for name in self.may for form in _forms(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +95,15 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
     text = _texts(body)
     offered = [(tool, _spellings(tool)) for tool in said.tools]
     there = {name for _, names in offered for name in names}
-    hidden = [name for name in promise.mcp if name not in there]
+    hidden = [name for name in promise.mcp if _plain(name) not in there]
     if hidden:
         how = f"{len(hidden)} of the MCP server's {len(promise.mcp)} tools"
         return Flaw(MISSING, f"+mcp: the model's first request lacks {how}: {_some(hidden)}")
     unseen = [name for name in promise.skills if not _word(name, text)]
     if unseen:
         return Flaw(MISSING, f"+skills: the model's first request does not name {_some(unseen)}")
-    extra = [_full(tool) for tool, names in offered if not names & promise.may]
+    may = promise.spelled()
+    extra = [_full(tool) for tool, names in offered if not names & may]
     if extra:
         return Flaw(LEAKED, f"the model is offered tools that nobody granted: {_some(extra)}")
     stray = sorted({name for name in _skills_in(text) if name not in promise.skills})
@@ -109,12 +119,13 @@ def check_exchanges(promise: Promise, exchanges: Iterable[Exchange]) -> Flaw | N
     turns = [one for one in exchanges if one.tools]
     if not turns:
         return None
+    may = promise.spelled()
     for one in turns:
-        extra = [name for name in one.tools if not _forms(name) & promise.may]
+        extra = [name for name in one.tools if not _forms(name) & may]
         if extra:
             return Flaw(LEAKED, f"request {one.number} offers tools that nobody granted: {_some(extra)}")
     seen = {form for one in turns for name in one.tools for form in _forms(name)}
-    hidden = [name for name in promise.mcp if name not in seen]
+    hidden = [name for name in promise.mcp if _plain(name) not in seen]
     if hidden:
         return Flaw(MISSING, f"+mcp: no request offered {_some(hidden)}")
     return None
@@ -132,8 +143,14 @@ def _forms(full: str) -> set[str]:
     """A namespaced tool under every spelling that an adapter may use for it."""
     namespace, slash, name = full.rpartition("/")
     if not slash:
-        return {full}
-    return {full, f"{namespace}__{name}", f"{namespace}.{name}", f"{namespace}{name}"}
+        return {_plain(full)}
+    return {_plain(form) for form in (full, f"{namespace}__{name}", f"{namespace}.{name}", f"{namespace}{name}")}
+
+
+def _plain(name: str) -> str:
+    """CLIs replace signs that providers refuse, and shorten long names in ways of their own: then the head counts."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    return plain if len(plain) <= _LONG else plain[:_HEAD]
 
 
 def _some(names: Sequence[str]) -> str:

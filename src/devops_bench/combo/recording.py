@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from devops_bench import integrity, paths, scoring
 from devops_bench.agents import trajectory
+from devops_bench.agents.base import AgentRun
 from devops_bench.agents.trajectory import TrajectoryMeta
 from devops_bench.clusters import binary
+from devops_bench.combo import turn_facts
+from devops_bench.integrity.agreement import Agreement, changes_of, compare, merged
 from devops_bench.results.environment import Environment, code_hash, hash_binary, hash_json, hash_tree
 from devops_bench.results.record import (
     Record,
@@ -46,6 +49,9 @@ def write(attempt: Attempt) -> tuple[float | None, bool]:
         audit=audit,
         redact=attempt.redactor.text,
     )
+    if run is not None:
+        attempt.agreement = agreed(attempt, run, audit)
+        report = merged(report, attempt.agreement)
     record = _record(attempt, calls, report)
     setup = Setup(
         model=request.combo.model,
@@ -139,6 +145,13 @@ def _verified(
     return found
 
 
+def agreed(attempt: Attempt, run: AgentRun, audit: list[dict[str, Any]] | None) -> Agreement:
+    """The transcript against everything else that saw the run. A difference is told and changes no score."""
+    changes = changes_of(audit) if audit is not None else None
+    seen = replace(attempt.witnesses, changes=changes)
+    return compare(turn_facts.told_calls(run), seen, attempt.redactor.text)
+
+
 def audit_events(path: Path | None) -> list[dict[str, Any]] | None:
     """The agent's recorded requests, at most AUDIT_EVENTS; None when there is no audit log."""
     if path is None:
@@ -185,10 +198,10 @@ def environment(attempt: Attempt) -> Environment:
         sandbox=found.get("sandbox", {"kind": "off"}),
         network=str(found.get("network", "shared")),
         control_plane=plane,
-        agent={
-            "name": request.combo.config.agent,
-            "version": attempt.run.version if attempt.run is not None else "",
-        },
+        agent=found.get("agent", {"name": request.combo.config.agent, "version": ""}),
+        model_gateway=found.get("model_gateway", {}),
+        mcp_server=found.get("mcp_server", {}),
+        skills=found.get("skills", ()),
         task_hash=request.plan.task_hashes.get(request.combo.task_key),
         checks_hash=hash_json([e.model_dump(mode="json") for e in task.verification_spec]) if task else None,
         skills_hash=hash_tree(*found["skills_paths"]) if found.get("skills_paths") else None,

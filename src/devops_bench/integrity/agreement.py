@@ -73,7 +73,7 @@ class Witnesses:
 
     `asked` are the calls in the model's replies, `mcp` the tool names that reached the MCP server `server`, `changes`
     the accepted writes. `users` are the identities of the agent's shell and of its MCP server. `ended` is when the
-    agent ended (epoch seconds).
+    agent ended (epoch seconds), `settled` whether it ended by itself: a limit may fall between a call and its record.
     """
 
     asked: Sequence[AskedCall] | None = None
@@ -82,6 +82,7 @@ class Witnesses:
     server: str = ""
     users: tuple[str, str] = ("agent", "agent-mcp")
     ended: float | None = None
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def compare(told: Sequence[Told], seen: Witnesses, redact: Callable[[str], str] 
     if seen.asked is not None:
         found += _transcript(told, seen.asked, seen.server, redact)
     if seen.mcp is not None:
-        found += _mcp(told, seen.mcp, seen.server)
+        found += _mcp(told, seen)
     if seen.changes is not None:
         found += _changes(told, seen)
     status = AgreementStatus.DIFFERS if found else AgreementStatus.AGREES
@@ -231,14 +232,15 @@ def _same(asked: Any, told: str, redact: Callable[[str], str]) -> bool:
 # -- transcript against MCP server ----------------------------------------------------------------------------------
 
 
-def _mcp(told: Sequence[Told], seen: Sequence[str], server: str) -> Iterator[Finding]:
+def _mcp(told: Sequence[Told], seen: Witnesses) -> Iterator[Finding]:
     """Per tool: at least the calls that are told as answered must have come, and no more than all that are told."""
-    came = Counter(plain_name(name, server) for name in seen)
+    server = seen.server
+    came = Counter(plain_name(name, server) for name in seen.mcp or ())
     calls = [call for call in told if call.kind == _MCP]
     every = Counter(plain_name(call.name, server) for call in calls)
     answered = Counter(plain_name(call.name, server) for call in calls if call.status == _OK)
     for name in sorted(every.keys() | came.keys()):
-        if not answered[name] <= came[name] <= every[name]:
+        if came[name] < answered[name] or (seen.settled and came[name] > every[name]):
             line = f"{name}: the transcript tells {every[name]} calls, {came[name]} reached the MCP server"
             index = next((at for at, call in enumerate(told) if plain_name(call.name, server) == name), None)
             yield _finding(Disagreement.MCP_COUNT, index, name, line)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,8 @@ class Environment:
 
     `auth_mode` is how the model was reached (`api-key`, `vertex`, `scripted`, `none`); `network` is `closed` or
     `shared`; `sandbox` is {kind, version, detail}, kind `off` when there was none; `control_plane` and `agent` are
-    {name, version, ...}.
+    {name, version, ...}. `model_gateway` holds what went through it (requests, faults, tokens, cost_usd, model_sec),
+    `mcp_server` the server's command, version, tools and calls, empty where there was none; `skills` the granted names.
     """
 
     auth_mode: str
@@ -39,6 +40,9 @@ class Environment:
     network: str
     control_plane: Mapping[str, Any] = field(default_factory=dict)
     agent: Mapping[str, Any] = field(default_factory=dict)
+    model_gateway: Mapping[str, Any] = field(default_factory=dict)
+    mcp_server: Mapping[str, Any] = field(default_factory=dict)
+    skills: Sequence[str] = ()
     task_hash: str | None = None
     checks_hash: str | None = None
     skills_hash: str | None = None

@@ -1,0 +1,98 @@
+"""What the agent had and did, from evidence of its run rather than from the plan: for environment.json, attempt.json
+and the agreement check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from devops_bench.agents import install
+from devops_bench.agents.base import Agent, AgentRun, EndReason, Grants, ModelEndpoint
+from devops_bench.agents.frame.run import CliAgent
+from devops_bench.combo import mcp_door, model_door
+from devops_bench.errors import BenchError
+from devops_bench.gateway.mcp import SERVER, McpGateway
+from devops_bench.gateway.model import ModelGateway
+from devops_bench.integrity.agreement import Told, Witnesses, asked_calls
+from devops_bench.models.providers import is_scripted
+from devops_bench.sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """Everything that stood behind one turn."""
+
+    agent: Agent
+    endpoint: ModelEndpoint | None
+    auth_mode: str
+    box: Sandbox
+    grants: Grants
+    skills: tuple[str, ...]
+    model: ModelGateway | None
+    mcp: McpGateway | None
+    guard: Sequence[Mapping[str, Any]]
+
+
+def with_gateway(run: AgentRun, model: ModelGateway | None) -> AgentRun:
+    """The run with the gateway's figures where they are whole: they mean the same for every CLI and provider."""
+    if model is None:
+        return run
+    exchanges = model.exchanges()
+    usage = model_door.usage_of(exchanges) or run.usage
+    cost = model_door.cost_of(exchanges)
+    if cost is None and not is_scripted(model.model):
+        cost = run.cost_usd
+    served = tuple(dict.fromkeys(one.served_model for one in exchanges if one.served_model))
+    return replace(run, usage=usage, cost_usd=cost, served_models=served or run.served_models)
+
+
+def environment(run: AgentRun, had: Had, env: Mapping[str, str]) -> dict[str, Any]:
+    """The turn's part of environment.json, and what the combo itself needs of it (`mcp`, `mcp_calls`, `skills`)."""
+    info = had.box.info()
+    return {
+        "auth_mode": had.auth_mode,
+        "sandbox": info,
+        "network": info["network"],
+        "agent": {"name": had.agent.key, "version": run.version, **_installed(had.agent, env)},
+        "model_gateway": _model(had),
+        "mcp_server": mcp_door.figures(had.mcp) if had.mcp is not None else {},
+        "mcp": had.grants.mcp is not None,
+        "mcp_calls": had.mcp.count if had.mcp is not None else 0,
+        "skills": list(had.skills),
+        "skills_used": list(run.skills_used),
+        "skills_paths": had.grants.skills_paths,
+        "guard": list(had.guard),
+    }
+
+
+def told_calls(run: AgentRun) -> list[Told]:
+    """The transcript's calls as the agreement check takes them."""
+    return [Told(call.name, call.args, call.status.value, call.kind.value, call.call_id) for call in run.tool_calls]
+
+
+def witnesses(run: AgentRun, had: Had, ended: float) -> Witnesses:
+    """What others saw of this run; the audit log is added once the cluster is gone."""
+    settled = run.end in {EndReason.COMPLETED, EndReason.REFUSED, EndReason.EMPTY}
+    # Without a tool's name it was no call that the gateway could read, and none that a transcript would tell.
+    seen = [call.tool for call in had.mcp.calls() if call.tool] if had.mcp is not None else None
+    asked = asked_calls(had.model.exchanges(), settled=settled) if had.model is not None else None
+    return Witnesses(asked=asked, mcp=seen, server=SERVER, ended=ended, settled=settled)
+
+
+def _model(had: Had) -> dict[str, Any]:
+    if had.model is None or had.endpoint is None:
+        return {}
+    return model_door.figures(had.model, had.endpoint.provider)
+
+
+def _installed(agent: Agent, env: Mapping[str, str]) -> dict[str, Any]:
+    """Where a CLI came from: `target`, `pinned` or `path`; our own agents come with the program."""
+    if not isinstance(agent, CliAgent):
+        return {"source": "built in"}
+    try:
+        found = install.find(agent.key, env)
+    except BenchError:
+        return {}
+    return {"source": found.source} if found is not None else {}
