@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "combo": ("combo", "Run one task (or a folder of tasks) in the foreground"),
     "tasks": ("tasks", "List, show, review and prove tasks"),
     "agents": ("agents", "List, install and try agent programs"),
+    "smoke": ("smoke", "Try agent configurations with one small task each: are they what they say?"),
     "clusters": ("clusters", "Install and inspect the embedded control plane"),
     "models": ("models", "Serve scripted models; check scenario files"),
 }
