@@ -17,7 +17,6 @@ from devops_bench.agents.base import (
     CallStatus,
     EndReason,
     Grants,
-    McpGrant,
     ModelEndpoint,
     ToolKind,
     Usage,
@@ -243,7 +242,6 @@ def test_extra_flags_are_settings_of_the_request(box: Sandbox) -> None:
         ({"endpoint": ModelEndpoint("openai", "m")}, "no API key for provider openai"),
         ({"grants": Grants(allowed_tools=("browser",))}, "AGENT_ALLOWED_TOOLS names browser"),
         ({"extra_flags": ("--fast",)}, "AGENT_EXTRA_FLAGS has '--fast'"),
-        ({"grants": Grants(mcp=McpGrant("k8s", ("relay",), ("127.0.0.1", 1), "t"))}, "mcp"),
         ({"grants": Grants(skills_paths=(Path("/no/such"),))}, r"no \*/SKILL.md here"),
     ],
 )

@@ -24,7 +24,9 @@ from devops_bench.agents.base import (
     ToolKind,
     Usage,
 )
-from devops_bench.agents.model_client import Conversation, Reply, RequestFailed, ToolSpec, Wanted
+from devops_bench.agents.mcp_client import McpClient, McpFailed
+from devops_bench.agents.model_client import Conversation, Reply, RequestFailed, Wanted
+from devops_bench.agents.offer import offered
 from devops_bench.agents.preamble import SKILL_FOLDER, system_prompt
 from devops_bench.agents.skills import Skill, find_skills, install
 from devops_bench.agents.tools import Toolbox
@@ -34,47 +36,6 @@ from devops_bench.sandbox import Bind
 
 # A reply comes in one piece, so a long thought is silence; beyond this it is a hang of the API.
 TURN_TIMEOUT = 300.0
-TIME = {"type": "number", "description": "seconds, default 120"}
-TOOLS = {
-    "bash": ToolSpec(
-        "bash",
-        "Run a bash command in the working folder. Each call is a new shell; files and background processes stay.",
-        {
-            "type": "object",
-            "properties": {"command": {"type": "string"}, "timeout_sec": TIME},
-            "required": ["command"],
-        },
-    ),
-    "kubectl": ToolSpec(
-        "kubectl",
-        "Run kubectl. `args` is what follows the word kubectl, quoted as in a shell; `stdin` is for -f -.",
-        {
-            "type": "object",
-            "properties": {"args": {"type": "string"}, "stdin": {"type": "string"}, "timeout_sec": TIME},
-            "required": ["args"],
-        },
-    ),
-    "file": ToolSpec(
-        "file",
-        "read or list a path; write `content` to it; edit it by replacing `old`, which must occur once, with `new`.",
-        {
-            "type": "object",
-            "properties": {
-                "action": {"type": "string", "enum": ["read", "write", "edit", "list"]},
-                "path": {"type": "string"},
-                "content": {"type": "string"},
-                "old": {"type": "string"},
-                "new": {"type": "string"},
-            },
-            "required": ["action", "path"],
-        },
-    ),
-    "skill": ToolSpec(
-        "skill",
-        "Read a skill's instructions by name.",
-        {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-    ),
-}
 
 
 class ApiAgent:
@@ -100,34 +61,31 @@ class ApiAgent:
         """Run the loop to its end. ConfigError for a grant, key or flag that cannot be honoured."""
         if task.endpoint is None:
             raise ConfigError("agent api has no model", fix="name one with --model or AGENT_MODEL")
-        if task.grants.mcp is not None:
-            raise ConfigError("agent api cannot serve +mcp yet", fix="run api or api+skills")
         skills = find_skills(task.grants.skills_paths) if task.grants.skills_paths else ()
         install(skills, task.home / SKILL_FOLDER)
-        tools = offered(task, skills)
+        tools, settings = offered(task, skills), model_settings(task)
+        began = time.monotonic()
+        mcp: McpClient | None = None
+        if task.grants.mcp is not None:
+            try:
+                mcp = McpClient(task.grants.mcp, start_sec=task.limits.timeout_sec, emit=task.emit)
+            except McpFailed as error:
+                return _without_grant(str(error), began)
+            tools += mcp.tools
         names = tuple(tool.name for tool in tools)
-        loop = _Loop(task, names, {skill.name: skill for skill in skills}, self._turn_timeout)
-        conversation = Conversation(
-            task.endpoint,
-            system_prompt(task.sandbox, task.limits, names, skills, task.rules_text),
-            task.prompt,
-            tools,
-            model_settings(task),
-        )
-        return asyncio.run(loop.run(conversation))
-
-
-def offered(task: AgentTask, skills: tuple[Skill, ...]) -> list[ToolSpec]:
-    """The tools the model gets: kubectl only with a cluster, skill only with skills, none that is not allowed."""
-    names = ["bash", "file"]
-    if task.sandbox.spec.kubeconfig is not None:
-        names.insert(1, "kubectl")
-    allowed = task.grants.allowed_tools
-    unknown = sorted(set(allowed) - set(TOOLS))
-    if unknown:
-        raise ConfigError(f"AGENT_ALLOWED_TOOLS names {', '.join(unknown)}", fix=f"agent api has {', '.join(TOOLS)}")
-    names = [name for name in names if not allowed or name in allowed]
-    return [TOOLS[name] for name in [*names, *(["skill"] if skills else [])]]
+        loop = _Loop(task, names, {skill.name: skill for skill in skills}, self._turn_timeout, mcp)
+        try:
+            conversation = Conversation(
+                task.endpoint,
+                system_prompt(task.sandbox, task.limits, names, skills, task.rules_text),
+                task.prompt,
+                tools,
+                settings,
+            )
+            return asyncio.run(loop.run(conversation))
+        finally:
+            if mcp is not None:
+                mcp.close()
 
 
 def model_settings(task: AgentTask) -> dict[str, Any]:
@@ -152,6 +110,8 @@ class _Loop:
     names: tuple[str, ...]
     skills: Mapping[str, Skill]
     turn_timeout: float
+    mcp: McpClient | None = None
+    deadline: float = 0.0
     steps: list[Step] = field(default_factory=list)
     usage: Usage | None = None
     served: list[str] = field(default_factory=list)
@@ -164,10 +124,10 @@ class _Loop:
     async def run(self, conversation: Conversation) -> AgentRun:
         """Talk until an end."""
         began = time.monotonic()
-        deadline = began + self.task.limits.timeout_sec
-        tools = Toolbox(self.task.sandbox, deadline=deadline, env=self.task.env, emit=self.task.emit)
+        self.deadline = began + self.task.limits.timeout_sec
+        tools = Toolbox(self.task.sandbox, deadline=self.deadline, env=self.task.env, emit=self.task.emit)
         try:
-            end, raw = await self._talk(conversation, tools, deadline)
+            end, raw = await self._talk(conversation, tools)
         except RequestFailed as error:
             end, raw = error.end, error.raw
             self.errors.append(str(error))
@@ -183,18 +143,18 @@ class _Loop:
             errors=tuple(self.errors),
             served_models=tuple(self.served),
             model_turns=self.turns,
-            tool_wait_sec=tools.waited,
+            tool_wait_sec=tools.waited + (self.mcp.waited if self.mcp else 0.0),
             cost_usd=self.cost,
             skills_used=tuple(self.used),
             version=__version__,
             raw_end=raw,
         )
 
-    async def _talk(self, conversation: Conversation, tools: Toolbox, deadline: float) -> tuple[EndReason, str]:
+    async def _talk(self, conversation: Conversation, tools: Toolbox) -> tuple[EndReason, str]:
         while True:
             if self.turns >= self.task.limits.max_turns:
                 return EndReason.MAX_TURNS, "max_turns"
-            left = deadline - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0:
                 return self._out_of_time()
             asked = time.time()
@@ -283,6 +243,8 @@ class _Loop:
         if wanted.name not in self.names:
             known = ", ".join(self.names)
             return _error(wanted, wanted.args, f"there is no tool {wanted.name!r}; the tools are {known}")
+        if self.mcp is not None and wanted.name in {tool.name for tool in self.mcp.tools}:
+            return self.mcp.call(wanted.name, wanted.args, self.deadline, wanted.call_id)
         return tools.call(wanted.name, wanted.args, wanted.call_id)
 
     def _skill(self, wanted: Wanted, args: Mapping[str, Any]) -> ToolCall:
@@ -303,6 +265,20 @@ class _Loop:
             ended=now,
             call_id=wanted.call_id,
         )
+
+
+def _without_grant(why: str, began: float) -> AgentRun:
+    """A run that cannot begin: what was granted is not there."""
+    return AgentRun(
+        end=EndReason.CRASHED,
+        output="",
+        steps=(),
+        usage=None,
+        latency=time.monotonic() - began,
+        errors=(" ".join(why.split()),),
+        version=__version__,
+        raw_end="grant_missing",
+    )
 
 
 def _error(wanted: Wanted, args: Mapping[str, Any], result: str) -> ToolCall:

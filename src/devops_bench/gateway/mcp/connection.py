@@ -89,6 +89,8 @@ class Connection:
 
     def _do(self, moves: Moves, instance: Instance | None, writer: asyncio.StreamWriter) -> None:
         """Everything of `moves` but the lines to the server, which wait for it to read. The record comes first."""
+        for kind, text in moves.problems:
+            self._problem(kind, text)
         for call in moves.ended:
             self._ended(call)
         for line in moves.to_client:
@@ -99,8 +101,6 @@ class Connection:
             if instance is not None:
                 loop = asyncio.get_running_loop()
                 loop.call_later(self._limits.call, self._expire, request, instance, writer)
-        for kind, text in moves.problems:
-            self._problem(kind, text)
 
     def _expire(self, request: Pending, instance: Instance, writer: asyncio.StreamWriter) -> None:
         moves = self._session.expire(request, self._limits.call)

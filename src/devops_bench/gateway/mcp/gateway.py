@@ -99,7 +99,8 @@ class McpGateway:
 
     def __enter__(self) -> McpGateway:
         private_dir(self._folder)
-        self._box = Sandbox(self._mode, self._spec)
+        self._box = Sandbox(self._mode, self._spec)  # checks the kubeconfig; instances have one of their own
+        self._box_info = self._box.info
         self._listening = socket.create_server((HOST, 0), backlog=16)
         self.address: tuple[str, int] = (HOST, self._listening.getsockname()[1])
         self._record = McpRecord(self._record_path, self._redactor)
@@ -182,7 +183,7 @@ class McpGateway:
             "command": list(self._program.argv),
             "tools": list(tools.result()) if tools.done() and not tools.exception() else [],
             "calls": self.count,
-            "sandbox": self._box.info(),
+            "sandbox": self._box_info(),
             "cpu_sec": self._serving.taken.cpu_sec,
             "rss_peak": self._serving.taken.rss_peak,
             "problems": [problem.text for problem in self.problems],
@@ -197,12 +198,15 @@ class McpGateway:
             self._loop.close()
 
     async def _launch(self) -> Instance:
-        home = f"{self._box.home}/.kube/config"
+        # A sandbox for each: bare ones are ended by their tag, which must not hit another instance.
+        box = Sandbox(self._mode, self._spec)
+        self._box_info = box.info  # of the latest
+        home = f"{box.home}/.kube/config"
         argv = [word.replace(program.KUBECONFIG, home) for word in self._program.argv]
         env = dict(self._env)
-        if self._box.sandboxed:
+        if box.sandboxed:
             env["PATH"] = ":".join([*self._program.path, SYSTEM_PATH])
-        return await Instance.start(self._box, argv, env, self._limits.message)
+        return await Instance.start(box, argv, env, self._limits.message)
 
     def _rules(self, tools: tuple[str, ...]) -> Policy:
         needles = policy.needles(self._spec.kubeconfig)

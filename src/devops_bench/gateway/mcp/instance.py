@@ -21,11 +21,21 @@ class TooLarge(Exception):
 class Instance:
     """A server process. Start it with `start`; close it in any case."""
 
-    def __init__(self, started: Started, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        box: Sandbox,
+        started: Started,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        tail: _Tail,
+        pipes: tuple[asyncio.BaseTransport, ...],
+    ) -> None:
+        self._box = box
         self._started = started
         self._reader = reader
         self._writer = writer
-        self._stderr = bytearray()
+        self._tail = tail
+        self._pipes = pipes
         self._closing: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()
         self.exit: int | None = None
@@ -36,20 +46,29 @@ class Instance:
 
     @classmethod
     async def start(cls, box: Sandbox, argv: Sequence[str], env: Mapping[str, str], message_bytes: int) -> Instance:
-        """Start `argv` in `box`. HarnessError when the sandbox cannot."""
+        """Start `argv` in `box`, which is this instance's own and is closed with it. HarnessError when it cannot."""
         loop = asyncio.get_running_loop()
-        started = await asyncio.to_thread(lambda: box.start(argv, env=env, split=True))
         try:
-            process = started.tree.process
-            reader = asyncio.StreamReader(limit=message_bytes)
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
-            transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
-            instance = cls(started, reader, asyncio.StreamWriter(transport, protocol, None, loop))
-            await loop.connect_read_pipe(lambda: _Tail(instance._stderr), process.stderr)
+            started = await asyncio.to_thread(lambda: box.start(argv, env=env, split=True))
         except BaseException:
-            await asyncio.to_thread(started.close)
+            box.close()
             raise
-        return instance
+        process, pipes = started.tree.process, []
+        reader, tail = asyncio.StreamReader(limit=message_bytes), _Tail()
+        try:
+            out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+            pipes.append(out)
+            err, _ = await loop.connect_read_pipe(lambda: tail, process.stderr)
+            pipes.append(err)
+            into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+        except BaseException:
+            for pipe in pipes:
+                pipe.close()
+            await asyncio.to_thread(started.close)
+            box.close()
+            raise
+        writer = asyncio.StreamWriter(into, flow, None, loop)
+        return cls(box, started, reader, writer, tail, (out, err))
 
     async def send(self, line: bytes) -> None:
         """Write a line; waits while the server does not read. What a dead server does not take is lost."""
@@ -93,7 +112,7 @@ class Instance:
 
     def last_words(self) -> str:
         """The last line of its standard error."""
-        lines = bytes(self._stderr).decode(errors="replace").split("\n")
+        lines = bytes(self._tail.kept).decode(errors="replace").split("\n")
         return next((" ".join(line.split())[:300] for line in reversed(lines) if line.strip()), "")
 
     async def _close(self, grace: float) -> None:
@@ -101,11 +120,17 @@ class Instance:
         if grace:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.ended.wait(), grace)
+        if self.ended.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._tail.ended.wait(), LAST_WORDS_SEC)
+        for pipe in self._pipes:
+            pipe.close()
         tree = self._started.tree
         if not self.ended.is_set():
             asyncio.get_running_loop().remove_reader(tree.pidfd)
         self.exit, self.figures = await asyncio.to_thread(tree.close)
         await asyncio.to_thread(self._started.close)
+        await asyncio.to_thread(self._box.close)
         self.ended.set()
 
     def _has_ended(self) -> None:
@@ -116,9 +141,13 @@ class Instance:
 class _Tail(asyncio.Protocol):
     """Keeps the end of a stream, however much flows."""
 
-    def __init__(self, kept: bytearray) -> None:
-        self._kept = kept
+    def __init__(self) -> None:
+        self.kept = bytearray()
+        self.ended = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
-        self._kept += data
-        del self._kept[:-STDERR_TAIL]
+        self.kept += data
+        del self.kept[:-STDERR_TAIL]
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.ended.set()

@@ -88,31 +88,6 @@ def refusal_line(id: str | int, text: str) -> bytes:
     return encode({"jsonrpc": "2.0", "id": id, "result": {"content": content, "isError": True}})
 
 
-def result_text(item: Mapping[str, Any]) -> tuple[str, bool]:
-    """What a model sees of a reply to `tools/call`, and whether it is an error."""
-    if "error" in item:
-        error = item["error"]
-        return str(error.get("message", error) if isinstance(error, Mapping) else error), True
-    result = item.get("result")
-    if not isinstance(result, Mapping):
-        return json.dumps(result), False
-    content, bad = result.get("content"), result.get("isError") is True
-    if not isinstance(content, Sequence) or isinstance(content, str):
-        return json.dumps(result, ensure_ascii=False), bad
-    text = "\n".join(_part(part) for part in content)
-    if not text and "structuredContent" in result:
-        text = json.dumps(result["structuredContent"], ensure_ascii=False)
-    return text, bad
-
-
-def shortened(text: str, cap: int) -> str:
-    """At most `cap` characters: head and tail, and how much is missing between."""
-    if len(text) <= cap:
-        return text
-    half = cap // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
-
-
 def with_tools(item: Mapping[str, Any], keep: frozenset[str]) -> dict[str, Any]:
     """A reply to `tools/list` that holds only the tools of `keep`."""
     result = item.get("result")
@@ -121,19 +96,6 @@ def with_tools(item: Mapping[str, Any], keep: frozenset[str]) -> dict[str, Any]:
         return dict(item)
     kept = [tool for tool in tools if isinstance(tool, Mapping) and tool.get("name") in keep]
     return {**item, "result": {**result, "tools": kept}}
-
-
-def _part(part: object) -> str:
-    if not isinstance(part, Mapping):
-        return json.dumps(part)
-    kind = part.get("type")
-    if kind == "text":
-        return str(part.get("text", ""))
-    if kind == "resource" and isinstance(part.get("resource"), Mapping) and "text" in part["resource"]:
-        return str(part["resource"]["text"])
-    if kind == "resource_link":
-        return str(part.get("uri", ""))
-    return f"[{kind} {part.get('mimeType', '')} of {len(str(part.get('data', '')))} characters]"
 
 
 def _check(item: dict[str, Any]) -> None:

@@ -7,18 +7,20 @@ other processes of the host where the network is shared. bash and cat are all it
 from __future__ import annotations
 
 NAME = "mcp-relay"
-# The side that reads stdin ends its sibling itself when the shell between them was killed.
+# The side that reads stdin ends its sibling, so that it also does when the shell between them was killed; the signal
+# tells that shell which side ended.
 SCRIPT = """\
 # Joins stdin and stdout to the MCP server. Ends with 0 when stdin ends, with 1 when the server's side does.
 exec 4<&0
 {{ exec 3<>/dev/tcp/{host}/{port}; }} 2>/dev/null || {{ echo 'MCP server: cannot connect' >&2; exit 1; }}
 printf '%s\\n' '{token}' >&3
 cat <&3 4<&- & down=$!
-{{ cat <&4 >&3 2>/dev/null; end=$?; kill -0 "$$" 2>/dev/null || kill "$down"; exit "$end"; }} & up=$!
+{{ cat <&4 >&3 2>/dev/null && kill "$down" 2>/dev/null; }} & up=$!
 exec 3>&- 4<&- <&- >&-
 trap 'kill "$up" "$down" 2>/dev/null' EXIT
 trap 'exit 143' TERM INT HUP
-wait -n "$up" "$down" && kill -0 "$down" 2>/dev/null && exit 0
+wait "$down" 2>/dev/null
+[ "$?" = 143 ] && exit 0
 echo 'MCP server: the connection has ended' >&2
 exit 1
 """

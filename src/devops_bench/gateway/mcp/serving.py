@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class Serving:
     token: bytes
     limits: McpLimits
     cap: int
-    launch: Callable[[], Awaitable[Instance]]
+    launch: Callable[[], Coroutine[None, None, Instance]]
     rules: Callable[[tuple[str, ...]], Policy]
     record: McpRecord
     on_event: OnEvent
@@ -59,9 +59,11 @@ class Serving:
     _spare: asyncio.Task[Instance] | None = None
     _slow: bool = False
     _open: set[asyncio.Task[None]] = field(default_factory=set)
+    _starting: set[asyncio.Task[Instance]] = field(default_factory=set)
     _instances: set[Instance] = field(default_factory=set)
     _starts: int = 0
     _connections: int = 0
+    _active: int = 0
 
     async def run(self, listening: socket.socket) -> None:
         """Serve until `stop`; nothing is left running after it."""
@@ -69,13 +71,11 @@ class Serving:
         first = asyncio.create_task(self._first_look())
         await self._stop.wait()
         server.close()
-        tasks = [first, *self._open]
+        tasks = [first, *self._open, *([self._spare] if self._spare is not None else [])]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self._spare is not None:
-            # A start cannot be broken off, only ended once it is done.
-            await asyncio.gather(self._spare, return_exceptions=True)
+        # A start cannot be broken off, only ended once it is done.
+        await asyncio.gather(*tasks, *self._starting, return_exceptions=True)
         await asyncio.gather(*(self._done(one) for one in list(self._instances)), return_exceptions=True)
         if not self.tools.done():
             self.tools.set_exception(McpUnavailable(f"MCP server {self.name}: the gateway was closed"))
@@ -85,10 +85,17 @@ class Serving:
         self._stop.set()
 
     async def _start(self) -> Instance:
+        """Start an instance. A start that nobody waits for any more still ends up in `_instances`, to be ended."""
         self._starts += 1
-        instance = await self.launch()
-        self._instances.add(instance)
-        return instance
+        task = asyncio.create_task(self.launch())
+        task.add_done_callback(self._started)
+        self._starting.add(task)
+        return await asyncio.shield(task)
+
+    def _started(self, task: asyncio.Task[Instance]) -> None:
+        self._starting.discard(task)
+        if not task.cancelled() and task.exception() is None:
+            self._instances.add(task.result())
 
     async def _done(self, instance: Instance) -> None:
         """End an instance and add up what it took."""
@@ -160,20 +167,24 @@ class Serving:
         return hmac.compare_digest(given, self.token + b"\n")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._instances) >= self.limits.connections + 1 or self._starts >= self.limits.starts:
+        if self._active >= self.limits.connections or self._starts >= self.limits.starts:
             self.on_event("mcp_server", {"state": "refused", "detail": "too many connections"})
             return
         self._connections += 1
-        instance = await self._take()
         session = Session(self._connections, self._policy, cap=self.cap)
         connection = Connection(session, self.limits, began=self._began, ended=self._ended, problem=self._problem)
+        self._active += 1
+        instance = None
         try:
+            instance = await self._take()
             await connection.run(instance, reader, writer)
         finally:
+            self._active -= 1
             if session.ignored:
                 detail = f"{session.ignored} lines of the server were no JSON-RPC"
                 self.on_event("mcp_server", {"state": "noise", "detail": detail})
-            await asyncio.shield(self._done(instance))
+            if instance is not None:
+                await asyncio.shield(self._done(instance))
 
     async def _take(self) -> Instance:
         """The spare instance if it lives, else a new one."""
@@ -187,7 +198,7 @@ class Serving:
             instance = None
         if instance is None:
             instance = await self._start()
-        if self._slow and len(self._instances) < self.limits.connections:
+        if self._slow and self._active < self.limits.connections:
             self._spare = asyncio.create_task(self._start())
         return instance
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from devops_bench.agents.mcp_content import result_text, shortened
 from devops_bench.gateway.mcp import messages, policy
 from devops_bench.gateway.mcp.messages import NotPassed
 from devops_bench.gateway.mcp.policy import Policy
@@ -189,7 +190,7 @@ class Session:
         if request.method == LIST and self._rules.tools is not None:
             return messages.with_tools(item, self._rules.tools)
         if request.method == CALL:
-            text, bad = messages.result_text(item)
+            text, bad = result_text(item)
             status = McpStatus.BLOCKED if leaks else McpStatus.ERROR if bad else McpStatus.OK
             self._record(request, text, status, moves)
         return item
@@ -210,7 +211,7 @@ class Session:
                 connection=self._number,
                 tool=request.tool,
                 arguments=policy.printable(request.arguments, self._cap),
-                result=messages.shortened(result, self._cap),
+                result=shortened(result, self._cap),
                 status=status,
                 duration=round(self._clock() - request.clock, 4),
             )
