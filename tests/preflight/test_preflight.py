@@ -179,7 +179,8 @@ def test_an_agent_and_a_model_must_share_a_wire_format() -> None:
     assert agent_registry.get("gemini").wires == ("google",)
     (finding,) = models.check(plan("gcli", model="claude-sonnet-4-5"), env)
     assert finding.line() == (
-        "agent gemini cannot reach a model of provider anthropic; choose a model of google, vertex, or another agent"
+        "agent gemini cannot use model claude-sonnet-4-5: it speaks google, provider anthropic speaks anthropic; "
+        "choose another agent or provider for this model (AGENT_PROVIDER)"
     )
     assert models.check(plan("gcli", model="gemini-2.5-pro"), env) == []
 

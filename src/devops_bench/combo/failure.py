@@ -6,10 +6,11 @@ The class decides whether an attempt counts and may be tried again.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from devops_bench.agents.base import AgentRun, EndReason
 from devops_bench.errors import BenchError, ConfigError, HarnessError, RefusedError, TaskError, TransientError
+from devops_bench.router import route
 from devops_bench.settings import FailureClass, Phase
 
 AUTH = re.compile(r"\b(401|403|unauthori[sz]ed|permission.?denied|invalid.{0,20}api.?key|unauthenticated)\b", re.I)
@@ -59,7 +60,16 @@ def of_exception(error: BaseException, phase: Phase) -> Failure:
     if isinstance(error, PlaneLost):
         return Failure(FailureClass.INFRA, "control-plane-died", f"the control plane died in phase {phase}", True)
     text = error.message() if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
-    text = " ".join(text.split())
+    return _known(_of_type(error, phase, " ".join(text.split())), phase)
+
+
+def _known(failure: Failure, phase: Phase) -> Failure:
+    """The same, with class and signature of the known issue that its words name; its own where none does."""
+    found = route(failure.reason, phase=phase)
+    return failure if found.row is None else replace(failure, klass=found.klass, signature=found.signature)
+
+
+def _of_type(error: BaseException, phase: Phase, text: str) -> Failure:
     match error:
         case TransientError():
             return Failure(FailureClass.INFRA, f"{phase}-unavailable", text, True)

@@ -13,11 +13,10 @@ from devops_bench import settings
 from devops_bench.agents.base import Agent, ModelEndpoint, Usage
 from devops_bench.combo.request import Request
 from devops_bench.errors import ConfigError
-from devops_bench.gateway.model import Caps, ModelGateway, Scripted
+from devops_bench.gateway.model import Caps, Forward, ModelGateway, Scripted, wire_for
 from devops_bench.gateway.model.upstream import Upstream
 from devops_bench.models import providers
 from devops_bench.models.exchange import Exchange
-from devops_bench.models.reach import wire_between
 from devops_bench.models.wire import Conversation
 from devops_bench.redact import Redactor
 
@@ -38,17 +37,16 @@ def open_model(
     """
     options, model = request.plan.options, request.combo.model
     told = options.agent_provider
-    wire = wire_between(agent.key, agent.wires, providers.provider_of(model, told), told)
+    resolved = providers.resolve(model, told, request.env)
+    # The user's word may choose among an agent's formats; else its usual one that the provider speaks.
+    wire = wire_for(agent.key, (told,) if told in agent.wires else agent.wires, resolved)
     upstream: Upstream
     if providers.is_scripted(model):
         if options.scenarios_dir is None:
             raise ConfigError("a scripted model needs scenarios", fix="set BENCH_SCENARIOS_DIR or --scenarios-dir")
         upstream, asked, mode = Scripted(Path(options.scenarios_dir), model), model, "scripted"
     else:
-        from devops_bench.gateway.model import Forward
-
-        resolved = providers.resolve(model, told, request.env)
-        upstream, asked = Forward(resolved, request.env), resolved.model
+        upstream, asked = Forward(resolved, env=request.env), resolved.model
         mode = "vertex" if resolved.provider == "vertex" else "api-key"
     gateway = ModelGateway(
         upstream,

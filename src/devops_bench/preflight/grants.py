@@ -26,9 +26,9 @@ def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False, find: Fi
 
 
 def _installed(key: str, env: Mapping[str, str]) -> object | None:
-    from devops_bench.agents.install.find import find
+    from devops_bench.agents import install
 
-    return find(key, env)
+    return install.find(key, env)
 
 
 def _mcp(plan: Plan, env: Mapping[str, str], level: Level, find: Find) -> list[Finding]:

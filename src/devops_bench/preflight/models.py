@@ -12,8 +12,7 @@ from devops_bench.errors import BenchError, ConfigError
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Plan
-from devops_bench.models.providers import SCRIPTED_PREFIX, is_scripted, provider_of, resolve
-from devops_bench.models.reach import wire_between
+from devops_bench.models.providers import SCRIPTED_PREFIX, Resolved, bare, is_scripted, provider_of, resolve
 from devops_bench.tasks.suggest import did_you_mean
 
 # Agents that ask no model.
@@ -27,7 +26,7 @@ def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False) -> list[
     level = Level.WARNING if dry_run else Level.ERROR
     seen = launch_environment(options, env)
     found = _scenarios(plan, models) + _reachable(models, options.agent_provider, "AGENT_API_KEY", seen, level)
-    found += _wires(plan)
+    found += _wires(plan, seen)
     if options.judge_model is not None:
         found += _reachable([options.judge_model], options.judge_provider, "JUDGE_API_KEY", seen, level)
     if options.judge_model in models:
@@ -56,9 +55,10 @@ def _reachable(
     ]
 
 
-def _wires(plan: Plan) -> list[Finding]:
+def _wires(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
     """Pairs of agent and model that share no wire format: nothing is translated between them."""
     from devops_bench import agents
+    from devops_bench.gateway.model import wire_for
 
     told, found = plan.options.agent_provider, []
     for key, model in dict.fromkeys((combo.config.agent, combo.model) for combo in plan.combos):
@@ -68,10 +68,12 @@ def _wires(plan: Plan) -> list[Finding]:
             provider = provider_of(model, told)
         except BenchError:
             continue  # an unknown provider is told by `_reachable`
+        if provider == "google" and env.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}:
+            provider = "vertex"
         wires = agents.get(key).wires
         try:
             if wires:
-                wire_between(key, wires, provider, told)
+                wire_for(key, (told,) if told in wires else wires, Resolved(provider, bare(model, provider)))
         except ConfigError as error:
             found.append(Finding.of(error))
     return found
