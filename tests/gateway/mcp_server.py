@@ -79,7 +79,16 @@ def handle(item):
     if method is None or id is None:
         return
     if method == "initialize":
-        say({"id": id, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {}}})
+        say(
+            {
+                "id": id,
+                "result": {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "test", "version": "1"},
+                },
+            }
+        )
     elif method == "tools/list":
         names = [] if "--no-tools" in FLAGS else list(TOOLS)
         at = int((item.get("params") or {}).get("cursor") or 0)
