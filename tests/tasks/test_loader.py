@@ -154,6 +154,7 @@ def test_a_wrong_task_is_one_line_with_its_place(tmp_path: Path, text: str, line
 
 
 PROPERTY = "type: resource_property, kind: Pod"
+REACH = "type: reachable, port: 80"
 ONE_ENTRY = [
     ("check: {type: resource_prop}", 5, "unknown check type 'resource_prop'; did you mean resource_property?"),
     ("check: {kind: Pod}", 5, "check has no type"),
@@ -191,6 +192,17 @@ ONE_ENTRY = [
         9, "op lt needs a value",
     ),
     ("check: {type: all, checks: []}", 5, "check.checks must not be empty"),
+    ("check: {type: dry_run, namespace: a}", 5, "dry_run needs either manifest or template_of"),
+    ("check: {type: dry_run, operation: apply, template_of: {kind: Job, resource_name: a}}", 5, "remove operation"),
+    ("check: {type: access, user: a}", 5, "needs can or cannot"),
+    ("check: {type: access, user: a, can: [{verbs: [], resources: [b]}]}", 5, "must not be empty"),
+    (f"check: {{{REACH}, source: {{namespace: a}}, target: {{service: b}}}}", 5, "needs a namespace"),
+    (f"check: {{{REACH}, source: {{namespace: a, service: b}}, target: {{namespace: a}}}}", 5, "name its pods"),
+    (f"check: {{{REACH}, source: {{namespace: a}}, target: {{namespace: a, selector: b, service: c}}}}", 5, "keep one"),
+    (f"check: {{{REACH}, source: {{namespace: a}}, target: {{address: 1.2.3}}}}", 5, "is no IP address"),
+    (f"check: {{{REACH}, source: {{namespace: a}}, target: {{address: 1.2.3.4, namespace: a}}}}", 5, "stands alone"),
+    ("check: {type: reachable, port: 70000, source: {namespace: a}, target: {namespace: a}}", 5, "does not exist"),
+    ("check: {type: reachable, port: x, source: {namespace: a}, target: {address: 1.2.3.4}}", 5, "a named port needs"),
     ("check: {type: scaling_complete, deployment: a, min_replicas: 3, max_replicas: 2}", 5, "below min_replicas"),
     ("check: {type: scaling_complete, deployment: a, min_replicas: '3'}", 5, "a whole number, not the text '3'"),
     ("check: {type: audit, verbs: [delete]}", 5, "needs min_count or max_count"),

@@ -12,11 +12,13 @@ from pathlib import Path
 from devops_bench.tasks import placeholders
 from devops_bench.tasks.spec import (
     CheckBase,
+    DryRun,
     FileCheck,
     GitRepoSync,
     Group,
     IdentityPreserved,
     PodHealthy,
+    Reachable,
     ResourceProperty,
     ScalingComplete,
     TaskSpec,
@@ -81,6 +83,11 @@ def _names(check: CheckBase) -> Iterator[str]:
         yield check.resource_name
     if isinstance(check, ScalingComplete):
         yield check.deployment
+    if isinstance(check, DryRun) and check.template_of is not None:
+        yield check.template_of.resource_name
+    if isinstance(check, Reachable):
+        for place in (check.source, check.target):
+            yield from (name for name in (place.namespace, place.service) if name)
     if isinstance(check, FileCheck):
         yield check.file
     if isinstance(check, GitRepoSync):

@@ -312,7 +312,8 @@ def _pod(
     address = "{{ with NodeIPsWith .spec.nodeName }}\nhostIP: {{ index . 0 | Quote }}\n{{ end }}"
     if phase == "Running":
         address += (
-            '\n{{ if not .status.podIP }}\n{{ with PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) '
+            "\n{{ if not .status.podIP }}\n"
+            '{{ with PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) '
             '( or .metadata.name "" ) ( or .metadata.namespace "" ) }}\npodIP: {{ index . 0 | Quote }}\npodIPs:\n'
             "{{ range . }}\n- ip: {{ . | Quote }}\n{{ end }}\n{{ end }}\n{{ end }}"
         )

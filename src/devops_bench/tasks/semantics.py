@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Any
 
 from devops_bench.tasks.spec import (
+    Access,
     AuditCheck,
     CheckBase,
     CloudResourceProperty,
@@ -22,7 +24,9 @@ from devops_bench.tasks.spec import (
     HttpProbe,
     Mode,
     Op,
+    Place,
     PodExec,
+    Reachable,
     ResourceProperty,
     Role,
     ScalingComplete,
@@ -94,10 +98,45 @@ def check_problems(check: CheckBase, raw: Any, loc: Loc) -> Iterator[Problem]:
             yield (*loc, "max_count"), "max_count is below min_count"
     if isinstance(check, HttpProbe) and check.expect_body_matches is not None:
         yield from _regex_problems(check.expect_body_matches, (*loc, "expect_body_matches"))
-    if isinstance(check, DryRun) and check.message_matches is not None:
-        yield from _regex_problems(check.message_matches, (*loc, "message_matches"))
+    if isinstance(check, DryRun):
+        yield from _dry_run_problems(check, loc)
+    if isinstance(check, Reachable):
+        yield from _place_problems(check.source, (*loc, "source"))
+        yield from _place_problems(check.target, (*loc, "target"))
+        if check.source.service:
+            yield (*loc, "source", "service"), "a Service opens no connections; name its pods"
+        if isinstance(check.port, int) and not 1 <= check.port <= 65535:
+            yield (*loc, "port"), f"port {check.port} does not exist"
+        if isinstance(check.port, str) and (check.target.address or check.target.labels is not None):
+            yield (*loc, "port"), "a named port needs pods or a Service as target"
+    if isinstance(check, Access) and not (check.can or check.cannot):
+        yield loc, "an access check needs can or cannot"
     if isinstance(check, CloudResourceProperty) and not _READ_ONLY_VERBS & set(check.args):
         yield (*loc, "args"), f"args may only read; use one of: {', '.join(sorted(_READ_ONLY_VERBS))}"
+
+
+def _dry_run_problems(check: DryRun, loc: Loc) -> Iterator[Problem]:
+    if check.message_matches is not None:
+        yield from _regex_problems(check.message_matches, (*loc, "message_matches"))
+    if (check.manifest is None) == (check.template_of is None):
+        yield loc, "dry_run needs either manifest or template_of"
+    if check.template_of is not None and check.operation != "create":
+        yield (*loc, "operation"), "a pod of a template is created; remove operation"
+
+
+def _place_problems(place: Place, loc: Loc) -> Iterator[Problem]:
+    if place.address is not None:
+        if place.namespace or place.selector or place.labels is not None or place.service:
+            yield (*loc, "address"), "an address stands alone"
+        try:
+            ip_address(place.address)
+        except ValueError:
+            yield (*loc, "address"), f"{place.address!r} is no IP address"
+        return
+    if place.namespace is None:
+        yield loc, "needs a namespace (or an address)"
+    if sum(given is not None for given in (place.selector, place.labels, place.service)) > 1:
+        yield loc, "selector, labels and service exclude each other; keep one"
 
 
 def _property_problems(

@@ -9,12 +9,14 @@ from typing import Any
 from devops_bench.errors import BenchError
 from devops_bench.tasks.spec import Check, Entry, Group
 from devops_bench.verification.bounded import side_by_side
+from devops_bench.verification.checks.access import access
 from devops_bench.verification.checks.audit import audit
 from devops_bench.verification.checks.commands import command
 from devops_bench.verification.checks.dry_run import dry_run
 from devops_bench.verification.checks.files import file
 from devops_bench.verification.checks.git import git_repo_sync
 from devops_bench.verification.checks.identity import identity_preserved
+from devops_bench.verification.checks.reachable import reachable
 from devops_bench.verification.checks.resources import resource_property
 from devops_bench.verification.checks.workloads import pod_healthy, scaling_complete
 from devops_bench.verification.ops import BadExpectation
@@ -38,6 +40,8 @@ CHECKS: dict[str, Callable[[Any, Scope], Verdict]] = {
     "file": file,
     "command": command,
     "dry_run": dry_run,
+    "reachable": reachable,
+    "access": access,
 }
 
 _COMBINE = {"sequence": conjunction, "parallel": conjunction, "all": conjunction, "any": disjunction, "none": rejection}

@@ -14,15 +14,24 @@ from typing import Any
 from devops_bench.kube import Deadline, KubeClient, KubeUnavailable, Resource
 from devops_bench.tasks.spec import (
     Check,
+    DryRun,
     Entry,
     Group,
     IdentityPreserved,
     PodHealthy,
+    Reachable,
     ResourceProperty,
     ScalingComplete,
 )
 
 ALL_NAMESPACES = "*"
+REACHABILITY = (
+    "pods",
+    "namespaces",
+    "networkpolicies.networking.k8s.io",
+    "services",
+    "endpointslices.discovery.k8s.io",
+)
 
 
 class Snapshot:
@@ -93,6 +102,12 @@ def kinds_read(entries: Iterable[Entry], default_namespace: str) -> dict[str, se
             kind = "pods"
         elif isinstance(check, ScalingComplete):
             kind = "deployments.apps"
+        elif isinstance(check, DryRun) and check.template_of is not None:
+            kind = check.template_of.kind
+        elif isinstance(check, Reachable):
+            for kind in REACHABILITY:
+                found.setdefault(kind, set()).add(ALL_NAMESPACES)
+            continue
         else:
             continue
         found.setdefault(kind.lower(), set()).add(check.namespace or default_namespace)

@@ -9,18 +9,19 @@ from devops_bench.verification.evaluate import CHECKS
 from devops_bench.verification.snapshot import checks_of
 
 _ANYWHERE = frozenset({"file", "command", "git_repo_sync"})
-_API = frozenset({"resource_property", "pod_healthy", "scaling_complete", "identity_preserved", "dry_run"})
+_API = frozenset({"resource_property", "pod_healthy", "scaling_complete", "identity_preserved", "dry_run", "access"})
 _SERVES: dict[str, frozenset[str]] = {
     "none": _ANYWHERE,
     "existing": _ANYWHERE | _API,
-    "kwok": _ANYWHERE | _API | {"audit"},
-    "kind": _ANYWHERE | _API | {"http_probe", "pod_exec"},
-    "gke": _ANYWHERE | _API | {"http_probe", "pod_exec", "cloud_resource_property"},
+    "kwok": _ANYWHERE | _API | {"audit", "reachable"},
+    "kind": _ANYWHERE | _API | {"reachable", "http_probe", "pod_exec"},
+    "gke": _ANYWHERE | _API | {"reachable", "http_probe", "pod_exec", "cloud_resource_property"},
 }
 _WHY = {
     "http_probe": "it needs a pod network",
     "pod_exec": "it needs real containers",
     "cloud_resource_property": "it needs a cloud project",
+    "reachable": "it reads policies of all namespaces",
     "audit": "it needs our API server's audit log",
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from devops_bench.tasks.review.subject import Hit, Subject
 from devops_bench.tasks.spec import (
+    Access,
     Across,
     AuditCheck,
     CheckBase,
@@ -24,6 +25,7 @@ from devops_bench.tasks.spec import (
     Op,
     PodExec,
     PodHealthy,
+    Reachable,
     ResourceProperty,
     Role,
     ScalingComplete,
@@ -31,7 +33,7 @@ from devops_bench.tasks.spec import (
 from devops_bench.tasks.suggest import did_you_mean
 
 PROVIDERS = ("none", "kwok", "kind", "gke", "existing")
-_NEEDS_CLUSTER = (ResourceProperty, PodHealthy, ScalingComplete, IdentityPreserved, DryRun)
+_NEEDS_CLUSTER = (ResourceProperty, PodHealthy, ScalingComplete, IdentityPreserved, DryRun, Reachable, Access)
 _NEEDS_CONTAINERS = (HttpProbe, PodExec)
 _SHARE = 0.8  # of all objectives' weight
 CLUSTER_SCOPED = {
@@ -141,7 +143,7 @@ def no_namespace(subject: Subject) -> Iterator[Hit]:
                 continue
         elif not isinstance(check, (PodHealthy, ScalingComplete, DryRun)):
             continue
-        if isinstance(check, DryRun) and "namespace:" in check.manifest:
+        if isinstance(check, DryRun) and "namespace:" in (check.manifest or ""):
             continue
         if check.namespace is None:
             yield Hit(line, f"{entry.name}: no namespace", "name it, so that the check reads what is meant")

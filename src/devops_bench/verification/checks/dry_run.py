@@ -1,6 +1,8 @@
-"""`dry_run`: would the API server admit this object? Nothing is stored."""
+"""`dry_run`: would the API server admit this object, or the next pod of a workload? Nothing is stored."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from devops_bench.kube import (
     KubeConflict,
@@ -13,13 +15,14 @@ from devops_bench.kube import (
 )
 from devops_bench.tasks.spec import DryRun
 from devops_bench.verification import structured
+from devops_bench.verification.checks.resources import select
 from devops_bench.verification.ops import compiled
 from devops_bench.verification.scope import CannotEvaluate, Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 
 
 def dry_run(check: DryRun, scope: Scope) -> Verdict:
-    """Create with dryRun=All, as the harness or as `as_user`.
+    """Create or apply with dryRun=All, as the harness or as `as_user`.
 
     Denied is a refusal by admission, or by RBAC where `as_user` is asked about. A namespace or kind that is not there
     is neither admitted nor denied by a rule: it fails either way. AlreadyExists comes after admission, so it is
@@ -28,17 +31,19 @@ def dry_run(check: DryRun, scope: Scope) -> Verdict:
     kube = scope.context.kube
     if kube is None:
         raise CannotEvaluate("this combo has no cluster to ask")
-    try:
-        manifests = structured.parse(check.manifest, "manifest")
-    except structured.Unreadable as error:
-        return errored(str(error))
-    if len(manifests) != 1 or not isinstance(manifests[0], dict):
-        return errored("manifest must be exactly one object")
     pattern = compiled(check.message_matches) if check.message_matches else None
     namespace = check.namespace or scope.context.namespace
-    deadline = scope.deadline.within(scope.context.limits.call)
     try:
-        kube.create(manifests[0], namespace, dry_run=True, as_user=check.as_user, deadline=deadline)
+        manifest = _manifest(check, namespace, scope)
+    except structured.Unreadable as error:
+        return errored(str(error))
+    if manifest is None:
+        assert check.template_of is not None
+        return failed(f"no {check.template_of.kind} {check.template_of.resource_name} in {namespace}")
+    deadline = scope.deadline.within(scope.context.limits.call)
+    ask = kube.create if check.operation == "create" else kube.apply
+    try:
+        ask(manifest, namespace, dry_run=True, as_user=check.as_user, deadline=deadline)
         admitted, said = True, "admitted"
     except KubeConflict as error:
         if error.reason != "AlreadyExists":
@@ -59,3 +64,33 @@ def dry_run(check: DryRun, scope: Scope) -> Verdict:
     if pattern is not None and not pattern.search(said):
         return failed(f"{'admitted' if admitted else 'denied'}, but not with {check.message_matches!r}: {said}")
     return passed(said if admitted else f"denied: {said}")
+
+
+def _manifest(check: DryRun, namespace: str, scope: Scope) -> dict[str, Any] | None:
+    """The object to ask about; None when the workload is gone. Raises Unreadable."""
+    if check.template_of is not None:
+        kind, name = check.template_of.kind, check.template_of.resource_name
+        found = select(scope.cluster().objects(kind, namespace, scope.deadline), name, None)
+        return pod_of(found[0]) if found else None
+    manifests = structured.parse(check.manifest or "", "manifest")
+    if len(manifests) != 1 or not isinstance(manifests[0], dict):
+        raise structured.Unreadable("manifest must be exactly one object")
+    manifest: dict[str, Any] = manifests[0]
+    return manifest
+
+
+def pod_of(workload: dict[str, Any]) -> dict[str, Any]:
+    """The pod that the workload's controller would make from its template now. Raises Unreadable without a template."""
+    spec = workload.get("spec") or {}
+    spec = ((spec.get("jobTemplate") or {}).get("spec") or {}) if "jobTemplate" in spec else spec
+    template = spec.get("template")
+    if not isinstance(template, dict):
+        raise structured.Unreadable(f"{workload.get('kind')} has no pod template")
+    metadata = {key: value for key, value in (template.get("metadata") or {}).items() if value}
+    name = f"{workload['metadata']['name']}-"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**metadata, "generateName": name},
+        "spec": template.get("spec") or {},
+    }
