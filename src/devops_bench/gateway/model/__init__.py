@@ -1,7 +1,9 @@
 """The model gateway: one loopback server per attempt in front of a provider or a scripted model."""
 
 from devops_bench.gateway.model.caps import Caps, End, Patience, Spent
+from devops_bench.gateway.model.forward import Forward
 from devops_bench.gateway.model.gateway import ModelGateway
+from devops_bench.gateway.model.reach import speaks, wire_for
 from devops_bench.gateway.model.scripted import Scripted
 
-__all__ = ["Caps", "End", "ModelGateway", "Patience", "Scripted", "Spent"]
+__all__ = ["Caps", "End", "Forward", "ModelGateway", "Patience", "Scripted", "Spent", "speaks", "wire_for"]

@@ -42,10 +42,10 @@ class Patience:
 class End(NamedTuple):
     """Why the gateway ended the run.
 
-    `kind` is a stable word: `http_<status>`, `connection`, `no_reply` (the provider hangs), `bad_reply` (garbage, cut),
-    `error` (the provider's error in a reply that began well), `empty`, `cap_requests`, `cap_tokens`, `cap_cost`,
-    `grant_missing`, `harness` (the gateway itself failed). `status` is the provider's, 0 when there is none;
-    `error` one line; `retry_after` seconds.
+    `kind` is a stable word: `http_<status>`, `connection`, `credentials` (ambient ones are refused), `no_reply` (the
+    provider hangs), `bad_reply` (garbage, cut), `error` (the provider's error in a reply that began well), `empty`,
+    `cap_requests`, `cap_tokens`, `cap_cost`, `grant_missing`, `harness` (the gateway itself failed). `status` is the
+    provider's, 0 when there is none; `error` one line; `retry_after` seconds.
     """
 
     kind: str

@@ -22,6 +22,7 @@ EMPTY_IN_A_ROW: Final = 2
 _KINDS: Final = {
     "hang": "no_reply",
     "connection": "connection",
+    "credentials": "credentials",
     "garbage": "bad_reply",
     "cut": "bad_reply",
     "error": "error",

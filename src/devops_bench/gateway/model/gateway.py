@@ -15,6 +15,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -80,6 +81,7 @@ class ModelGateway:
         self.ending_status = ending_status
         self.token = f"bench-{secrets.token_hex(24)}"
         self.recording = Recording(record, redactor or Redactor())
+        self.recording.hide({"GATEWAY_TOKEN": self.token, **upstream.secrets()})
         self._caps = caps or Caps()
         self._on_event = on_event
         self._hook = first_request
@@ -149,6 +151,8 @@ class ModelGateway:
             return self._turn_down(connection, request, 404, f"no such path: {request.method} {request.path}")
         if (end := self.end) is not None:
             return self._tell_end(connection, request, end)
+        # The path of a list of models does not tell the wire.
+        route = replace(route, wire=self.wire)
         data = parsed(request.body) if generates else {}
         model = route.model or str(data.get("model", "") if isinstance(data, Mapping) else "")
         if generates and not isinstance(data, Mapping):
@@ -156,7 +160,7 @@ class ModelGateway:
         only = self.upstream.model
         if generates and only is not None and model != only:
             return self._turn_down(connection, request, 404, f"this run has no model {model!r}, only {only!r}")
-        asked = Asked(request, route, model, False, data)
+        asked = Asked(request, route, model, self.token, data)
         if route.action not in _GENERATING:
             return relay(self, connection, asked)
         return self._generate(connection, asked, route, data)

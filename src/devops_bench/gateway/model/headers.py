@@ -23,7 +23,7 @@ def to_provider(fields: Fields, token: str) -> list[tuple[str, str]]:
     """The client's headers without those of the hop, without its keys, and without any that holds the token."""
     kept = list(fields)
     dropped = _HOP | _NOT_OURS | _AUTH | _named(kept)
-    return [(name, value) for name, value in kept if name.lower() not in dropped and token not in value]
+    return [(name, value) for name, value in kept if name.lower() not in dropped and not (token and token in value)]
 
 
 def to_client(fields: Fields, guard: Redactor | None) -> list[tuple[str, str]]:

@@ -92,14 +92,17 @@ class Passage:
         connection.begin_fields(incoming.status, to_client(incoming.fields, guard))
         self._answered = True
         hidden = guard.stream() if guard is not None else None
-        for portion in incoming.chunks():
-            flight.feed(portion)
-            self._keep(portion)
-            connection.chunk(portion if hidden is None else hidden.feed(portion))
-        self._settle()
+        for raw in incoming.chunks():
+            self._pass(raw if hidden is None else hidden.feed(raw))
         if hidden is not None:
-            connection.chunk(hidden.flush())
+            self._pass(hidden.flush())
+        self._settle()
         connection.end()
+
+    def _pass(self, portion: bytes) -> None:
+        self._flight.feed(portion)
+        self._keep(portion)
+        self._connection.chunk(portion)
 
     def _whole(self, incoming: Incoming) -> None:
         """No client can use a part of a JSON text: it is judged before it is passed on."""
@@ -109,27 +112,28 @@ class Passage:
             if len(body) + len(portion) > _MAX_WHOLE:
                 raise UpstreamError("garbage", f"the reply is larger than {_MAX_WHOLE} bytes")
             body += portion
-        self._flight.feed(bytes(body))
-        self._keep(bytes(body))
-        if self._settle() is not None:
-            return self._answer_end()
         guard = self._guard()
         whole = bytes(body) if guard is None else guard.data(bytes(body))
+        self._flight.feed(whole)
+        self._keep(whole)
+        if self._settle() is not None:
+            return self._answer_end()
         return self._connection.send_fields(incoming.status, to_client(incoming.fields, guard), whole)
 
     def _refused(self, incoming: Incoming) -> None:
         """The provider says no."""
+        gateway, guard = self._gateway, self._guard()
         status, body = incoming.status, self._error_body(incoming)
+        body = body if guard is None else guard.data(body)
         self._flight.begin(status, events=False)
         self._flight.feed(body)
         self._keep(body)
-        text = faults.message(body)
+        text = faults.message(body) or f"HTTP {status} without a word"
         exchange = self._flight.finish("http", text, faults.retry_after(incoming.fields, body))
-        gateway, guard = self._gateway, self._guard()
         if gateway.finished(self._flight, exchange) is not None and gateway.ending_status is not None:
             return self._answer_end()
         fields = [*to_client(incoming.fields, guard), endings.NO_RETRY]
-        return self._connection.send_fields(status, fields, body if guard is None else guard.data(body))
+        return self._connection.send_fields(status, fields, body)
 
     def _fail(self, word: str, text: str) -> None:
         """No whole reply came."""

@@ -12,7 +12,7 @@ from devops_bench.models.routes import Route
 
 
 class UpstreamError(Exception):
-    """No whole reply came. `word`: `connection`, `hang` or `cut`; the text is one line."""
+    """No whole reply came. `word`: `connection`, `credentials`, `hang`, `cut` or `garbage`; the text is one line."""
 
     def __init__(self, word: str, text: str) -> None:
         self.word = word
@@ -21,12 +21,15 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request with its meaning. `data` is its JSON object, empty where it has none."""
+    """A request with its meaning. `data` is its JSON object, empty where it has none.
+
+    `token` opened the gateway, and must not go on.
+    """
 
     request: Request
     route: Route
     model: str
-    stream: bool
+    token: str = field(repr=False)
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 

@@ -23,6 +23,12 @@ class Watch:
         self.connect = connect
         self._client = connection.socket if connection is not None else None
 
+    def copy(self) -> Watch:
+        """Another watch over the same client."""
+        other = Watch(None, self.idle, self.connect)
+        other._client = self._client
+        return other
+
     def ready(self, sock: socket.socket, event: int, limit: float | None = None) -> bool:
         """Wait until `sock` is ready for `event`; False after `limit` (by default `idle`) seconds.
 
