@@ -59,7 +59,7 @@ def play(
     before: Mapping[str, str] | None = None,
     wire: str | None = None,
 ) -> Result:
-    """Play `scenario` (YAML). `mcp` are flags for the test server, None: no server. `before`: files of the workspace."""
+    """Play `scenario` (YAML). `mcp` are flags for the test server, None: no server. `before`: workspace files."""
     root.mkdir(parents=True, exist_ok=True)
     found = install.install(cli.key, os.environ)
     (root / "scenarios").mkdir()

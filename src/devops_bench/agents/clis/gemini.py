@@ -20,8 +20,17 @@ from devops_bench.agents.frame.kinds import kind_of
 from devops_bench.agents.frame.types import Activity, Launch, Left, Reading
 from devops_bench.agents.skills import Skill
 
+# fmt: off
+_SETTINGS: Mapping[str, Any] = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "topicUpdateNarration": False,
+                "maxAttempts": 1},
+    "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
+    "experimental": {"enableAgents": False},
+}
+# fmt: on
 _STATUS = {"success": CallStatus.OK, "cancelled": CallStatus.BLOCKED}
-_FAILED = re.compile(r"^(?:Exit Code: [1-9]\d*|Signal: \w+)\b", re.MULTILINE)
+_FAILED = re.compile(r"^(?:Exit Code: [1-9]\d*|Signal: \w+)\n(?:[^\n]*\n?){0,3}\Z", re.MULTILINE)
 _TURN_LIMIT = 53  # its exit status when `maxSessionTurns` are used up
 _ENDS = (
     (re.compile("blocked due to safety|prohibited content", re.IGNORECASE), EndReason.REFUSED, "content_filter"),
@@ -61,30 +70,15 @@ class Gemini:
     def _settings(self, task: AgentTask, skills: Sequence[Skill]) -> dict[str, Any]:
         own = self.builtin_tools & frozenset(task.grants.allowed_tools) or self.builtin_tools
         tools = [*sorted(own), *(self.skill_tools if skills else ())]
-        settings: dict[str, Any] = {
-            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
-            "general": {
-                "enableAutoUpdate": False,
-                "enableAutoUpdateNotification": False,
-                "topicUpdateNarration": False,
-                "maxAttempts": 1,
-            },
-            "privacy": {"usageStatisticsEnabled": False},
-            "telemetry": {"enabled": False},
-            "experimental": {"enableAgents": False},
-            "model": {"maxSessionTurns": task.limits.max_turns},
-            "tools": {"core": tools, "useRipgrep": False, "shell": {"enableInteractiveShell": False}},
-            "skills": {"enabled": bool(skills), "disabled": ["skill-creator", "antigravity-support"]},
-            "mcp": {"allowed": []},
-        }
+        settings = {**_SETTINGS, "model": {"maxSessionTurns": task.limits.max_turns}, "mcp": {"allowed": []}}
+        settings["skills"] = {"enabled": bool(skills), "disabled": ["skill-creator", "antigravity-support"]}
         if (grant := task.grants.mcp) is not None:
-            command, *args = grant.argv
             patience = int(task.limits.timeout_sec * 1000)  # a slow tool is the gateway's to end
-            server = {"command": command, "args": args, "trust": True, "timeout": patience}
-            settings["mcp"]["allowed"] = [grant.server]
-            settings["mcpServers"] = {grant.server: server}
+            server = {"command": grant.argv[0], "args": grant.argv[1:], "trust": True, "timeout": patience}
+            settings |= {"mcp": {"allowed": [grant.server]}, "mcpServers": {grant.server: server}}
             tools.append(f"mcp_{grant.server}_*")
-        return settings
+        shell = {"enableInteractiveShell": False}
+        return {**settings, "tools": {"core": tools, "useRipgrep": False, "shell": shell}}
 
     def follow(self, line: bytes) -> Activity | None:
         """Tool calls and text as they happen. A tool's id starts with its name."""
@@ -126,14 +120,17 @@ class Gemini:
         return Reading(steps, "", end, raw, tuple(errors), total, skills_used=tuple(used), session=session)
 
     def _step(self, message: Mapping[str, Any], begun: Mapping[str, float], task: AgentTask) -> Step:
-        thoughts = [loose.mapping(item) for item in loose.items(message.get("thoughts"))]
+        thoughts = [
+            ": ".join(
+                filter(None, (loose.text(loose.mapping(item).get(part)).strip() for part in ("subject", "description")))
+            )
+            for item in loose.items(message.get("thoughts"))
+        ]
         calls = [loose.mapping(item) for item in loose.items(message.get("toolCalls"))]
         return Step(
             source="agent",
             message=loose.words(message.get("content")),
-            reasoning="\n".join(
-                f"{loose.text(item.get('subject'))}: {loose.text(item.get('description'))}" for item in thoughts
-            ),
+            reasoning="\n".join(thoughts),
             tool_calls=tuple(self._call(call, begun, task) for call in calls),
             usage=_usage(loose.mapping(message.get("tokens"))),
             model=loose.text(message.get("model")) or None,
