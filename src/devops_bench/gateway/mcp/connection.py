@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from devops_bench.gateway.mcp.instance import Instance, TooLarge
+from devops_bench.gateway.mcp.instance import LAST_WORDS_SEC, Instance, TooLarge
 from devops_bench.gateway.mcp.session import Moves, Pending, Session
 from devops_bench.gateway.mcp.types import McpCall, McpLimits, ProblemKind
 
@@ -81,7 +81,7 @@ class Connection:
             why = f"the MCP server sent a message larger than {self._limits.message} bytes"
             self._problem(ProblemKind.TOO_LARGE, why)
             return why
-        await instance.close()
+        await instance.close(LAST_WORDS_SEC)
         said = instance.last_words()
         why = f"the MCP server ended (exit {instance.exit})" + (f": {said}" if said else "")
         self._problem(ProblemKind.DIED, why)
@@ -99,11 +99,11 @@ class Connection:
             if request.tool:
                 self._began(request.tool)
             if instance is not None:
-                loop = asyncio.get_running_loop()
-                loop.call_later(self._limits.call, self._expire, request, instance, writer)
+                seconds = self._limits.startup if request.method == "initialize" else self._limits.call
+                asyncio.get_running_loop().call_later(seconds, self._expire, request, seconds, instance, writer)
 
-    def _expire(self, request: Pending, instance: Instance, writer: asyncio.StreamWriter) -> None:
-        moves = self._session.expire(request, self._limits.call)
+    def _expire(self, request: Pending, seconds: float, instance: Instance, writer: asyncio.StreamWriter) -> None:
+        moves = self._session.expire(request, seconds)
         self._do(moves, None, writer)
         for line in moves.to_server:
             instance.tell(line)

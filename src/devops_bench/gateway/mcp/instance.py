@@ -11,7 +11,7 @@ from devops_bench.sandbox.box import Started
 from devops_bench.sandbox.limits import Figures
 
 STDERR_TAIL = 4 << 10
-LAST_WORDS_SEC = 0.5  # for what a server that has ended still has in its pipe
+LAST_WORDS_SEC = 1.0  # between the signs of one end: its output, its errors, its exit
 
 
 class TooLarge(Exception):
@@ -37,6 +37,7 @@ class Instance:
         self._tail = tail
         self._pipes = pipes
         self._closing: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
         self.ended = asyncio.Event()
         self.exit: int | None = None
         self.figures = Figures(None, None, "none")
@@ -105,7 +106,12 @@ class Instance:
             watch.cancel()
 
     async def close(self, grace: float = 0.0) -> None:
-        """End it: end its input, wait at most `grace` seconds, then kill. Idempotent; returns when it is gone."""
+        """End it: end its input, wait at most `grace` seconds, then kill. Returns when it is gone.
+
+        May be called again, also to cut an earlier grace short.
+        """
+        if not grace:
+            self._hurry.set()
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close(grace))
         await asyncio.shield(self._closing)
@@ -117,9 +123,10 @@ class Instance:
 
     async def _close(self, grace: float) -> None:
         self._writer.close()
-        if grace:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.ended.wait(), grace)
+        waits = [asyncio.ensure_future(event.wait()) for event in (self.ended, self._hurry)]
+        await asyncio.wait(waits, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
         if self.ended.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._tail.ended.wait(), LAST_WORDS_SEC)

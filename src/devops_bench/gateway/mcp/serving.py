@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from devops_bench.errors import BenchError, TransientError
 from devops_bench.gateway.mcp import probe
 from devops_bench.gateway.mcp.connection import Connection
-from devops_bench.gateway.mcp.instance import Instance, TooLarge
+from devops_bench.gateway.mcp.instance import LAST_WORDS_SEC, Instance, TooLarge
 from devops_bench.gateway.mcp.policy import Policy
 from devops_bench.gateway.mcp.record import McpRecord
 from devops_bench.gateway.mcp.session import Session
@@ -97,9 +97,9 @@ class Serving:
         if not task.cancelled() and task.exception() is None:
             self._instances.add(task.result())
 
-    async def _done(self, instance: Instance) -> None:
+    async def _done(self, instance: Instance, grace: float = 0.0) -> None:
         """End an instance and add up what it took."""
-        await instance.close()
+        await instance.close(grace)
         if instance not in self._instances:
             return
         self._instances.discard(instance)
@@ -127,7 +127,7 @@ class Serving:
             why = str(error)
         finally:
             if instance is not None:
-                await self._done(instance)
+                await self._done(instance, LAST_WORDS_SEC if why else 0.0)
         if not why:
             self._slow = time.monotonic() - began > SLOW_SEC
             self._policy = self.rules(tools)
