@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from devops_bench.gateway.model import Caps, ModelGateway, Patience, Scripted
+from devops_bench.gateway.model.endings import FINAL
 from devops_bench.models.scenario import scenario
 from devops_bench.models.wire import Conversation, Finish, Tokens
 from tests.models.clients import CLIENTS
@@ -80,7 +81,7 @@ def test_a_conversation_passes_and_is_evidence(wire: str, stream: bool, tmp_path
 @pytest.mark.parametrize("wire", WIRES)
 def test_only_the_attempts_token_opens_it(wire: str) -> None:
     with gateway(PLAYER, wire) as one:
-        for key in ("bench-wrong", one.token[:-1], one.token + "x"):
+        for key in ("sk-wrong", one.token[:-1], one.token + "x"):
             with CLIENTS[wire](one.base_url(), "scripted:p", key=key) as sdk:
                 sdk.user("hi")
                 with pytest.raises(sdk.error) as refused:
@@ -110,7 +111,7 @@ def test_the_limit_of_requests_ends_the_run(wire: str) -> None:
         sdk.reply(sdk_last(sdk, one), ["now"])
         with pytest.raises(sdk.error) as refused:
             sdk.ask(False)
-        assert sdk.status(refused.value) == 400 and "2 model requests" in str(refused.value)
+        assert sdk.status(refused.value) == FINAL[wire] and "2 model requests" in str(refused.value)
         assert one.end is not None and one.end.kind == "cap_requests"
         assert [e.fault for e in one.exchanges()] == ["", "", "cap"]
 

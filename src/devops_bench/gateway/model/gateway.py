@@ -79,7 +79,8 @@ class ModelGateway:
         self.model = model
         self.patience = patience or Patience()
         self.ending_status = ending_status
-        self.token = f"bench-{secrets.token_hex(24)}"
+        # It looks like any key: agents print their environment.
+        self.token = f"sk-{secrets.token_hex(24)}"
         self.recording = Recording(record, redactor or Redactor())
         self.recording.hide({"GATEWAY_TOKEN": self.token, **upstream.secrets()})
         self._caps = caps or Caps()

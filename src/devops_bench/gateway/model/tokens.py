@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -193,7 +194,7 @@ def by_google_auth(info: Mapping[str, Any], env: Mapping[str, str]) -> Source:
     """Any other type of file (workload identity, impersonation ...). Raises ValueError, ConfigError."""
     try:
         from google.auth import load_credentials_from_dict
-        from google.auth.exceptions import GoogleAuthError
+        from google.auth.exceptions import GoogleAuthError, TransportError
     except ImportError:
         raise ConfigError(
             f"credentials of type {info.get('type')!r} need the extra `agents`",
@@ -205,13 +206,20 @@ def by_google_auth(info: Mapping[str, Any], env: Mapping[str, str]) -> Source:
             url: str, method: str = "GET", body: Any = None, headers: Any = None, timeout: Any = None, **_: Any
         ) -> Fetched:
             data = body.encode() if isinstance(body, str) else body or b""
-            return fetch(method, url, list((headers or {}).items()), data, _short(watch), env)
+            try:
+                return fetch(method, url, list((headers or {}).items()), data, _short(watch), env)
+            except UpstreamError as error:
+                problem: Any = TransportError
+                raise problem(str(error)) from None
 
         return request
 
     try:
-        load: Any = load_credentials_from_dict
-        credentials, _ = load(dict(info), scopes=[SCOPE], request=request_for(Watch(None, PATIENCE, PATIENCE)))
+        # It warns of files that others wrote; this one the operator named.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            load: Any = load_credentials_from_dict
+            credentials, _ = load(dict(info), scopes=[SCOPE], request=request_for(Watch(None, PATIENCE, PATIENCE)))
     except GoogleAuthError as error:
         raise ValueError(str(error)) from None
 
@@ -219,6 +227,8 @@ def by_google_auth(info: Mapping[str, Any], env: Mapping[str, str]) -> Source:
         asked = time.monotonic()
         try:
             credentials.refresh(request_for(watch))
+        except TransportError as error:
+            raise UpstreamError("connection", str(error)[:300]) from None
         except GoogleAuthError as error:
             raise UpstreamError("credentials", f"{type(error).__name__}: {str(error)[:300]}") from None
         left = (credentials.expiry.timestamp() - time.time()) if credentials.expiry is not None else 3600.0
