@@ -24,9 +24,13 @@ FIELDS: dict[str, dict[str, Any]] = {
     "file": {"file": "x"},
     "command": {"command": ["x"]},
     "dry_run": {"manifest": "{}"},
+    "reachable": {"source": {"namespace": "x"}, "target": {"namespace": "x"}, "port": 80},
+    "access": {"user": "x", "can": []},
+    "script": {"file": "x"},
+    "answer": {"value": "x"},
 }
 SERVED = {
-    "none": {"git_repo_sync", "file", "command"},
+    "none": {"git_repo_sync", "file", "command", "answer"},
     "kwok": {
         "git_repo_sync",
         "file",
@@ -36,6 +40,10 @@ SERVED = {
         "scaling_complete",
         "identity_preserved",
         "dry_run",
+        "reachable",
+        "access",
+        "script",
+        "answer",
         "audit",
     },
 }

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from devops_bench.cli.authoring import calibrate, import_, new
+
 if TYPE_CHECKING:
     from devops_bench.proofs.engine import CaseReport
     from devops_bench.tasks.catalogue import FoundTask
@@ -213,3 +215,7 @@ def validate(
     else:
         click.echo("\n".join(table.lines(reports)))
     return 1 if any(report.state is TaskState.FAILED for report in reports) else 0
+
+
+for _command in (calibrate, new, import_):
+    command.add_command(_command)

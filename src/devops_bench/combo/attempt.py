@@ -141,7 +141,7 @@ class Attempt:
     def _verify(self, here: World) -> None:
         assert self.judge is not None
         self.enter(Phase.VERIFY)
-        self.judge.verify()
+        self.judge.verify(self.run.output if self.run is not None else "")
         for line in self.judge.lines():
             self.log.line(line)
         failure = self.judge.failure()

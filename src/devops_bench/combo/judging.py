@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from devops_bench.clusters.needs import absolute, stage_documents
 from devops_bench.combo.check_commands import runner
 from devops_bench.combo.failure import Failure, Invalid
+from devops_bench.combo.host_scripts import host_runner
 from devops_bench.combo.request import Request
 from devops_bench.combo.world import World
 from devops_bench.settings import FailureClass
@@ -47,6 +48,7 @@ class Judging:
             home=here.home,
             audit_log=here.cluster.audit_log,
             sandbox_run=runner(sandbox),
+            host_run=host_runner(here.raw.folder, here.cluster, here.workspace),
             namespace=here.cluster.facts.get("NAMESPACE", "default"),
             limits=_limits(here, request),
         )
@@ -87,9 +89,10 @@ class Judging:
         finally:
             self._holds = sampler.stop()
 
-    def verify(self) -> None:
-        """Evaluate everything; the results are in `results`."""
-        self.results = verify(self.entries, self.parse_failures, self.context, self._holds)
+    def verify(self, answer: str) -> None:
+        """Evaluate everything after the agent, whose last words are `answer`; the results are in `results`."""
+        context = replace(self.context, answer=answer)
+        self.results = verify(self.entries, self.parse_failures, context, self._holds)
 
     def failure(self) -> Failure | None:
         """An entry that could not be evaluated leaves the attempt unjudged: error is neither pass nor fail."""

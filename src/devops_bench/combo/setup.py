@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from typing import Any
 
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.grants import grant_agent
+from devops_bench.combo.host_scripts import run_as_admin
 from devops_bench.combo.settle import wait_for, wait_observed, workload
-from devops_bench.errors import HarnessError, TaskError, TransientError
+from devops_bench.errors import TaskError, TransientError
 from devops_bench.kube import Deadline, KubeClient, KubeConflict, KubeError, KubeNotFound, KubeUnavailable
 from devops_bench.tasks.placeholders import substitute
 from devops_bench.tasks.spec import TaskSpec
@@ -133,31 +133,11 @@ def _run_script(file: Path, cluster: Cluster, workspace: Path, deadline: Deadlin
     """Run a setup script with the admin identity; `kubectl` on PATH is the cluster's own."""
     if not os.access(file, os.X_OK):
         raise TaskError("setup script is not executable", where=file, fix=f"chmod +x {file.name}")
-    if cluster.admin_kubeconfig is None:
-        raise HarnessError(f"cluster {cluster.name} has no admin kubeconfig")
-    bin_dir = cluster.admin_kubeconfig.parent / "setup-bin"
-    bin_dir.mkdir(mode=0o700, exist_ok=True)
-    shim = bin_dir / "kubectl"
-    if cluster.kubectl and not shim.exists():
-        quoted = " ".join("'" + part.replace("'", "'\\''") + "'" for part in cluster.kubectl)
-        shim.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
-        shim.chmod(0o700)
-    env = {
-        "PATH": f"{bin_dir}:{os.environ.get('PATH', os.defpath)}",
-        "HOME": str(bin_dir),
-        "LC_ALL": "C.UTF-8",
-        "KUBECONFIG": str(cluster.admin_kubeconfig),
-        "WORKSPACE": str(workspace),
-    }
     try:
-        done = subprocess.run(
-            [str(file)], cwd=workspace, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=False,
-            timeout=max(0.1, deadline.remaining()),
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+        code, said = run_as_admin(file, cluster, workspace, max(0.1, deadline.remaining()))
+    except TimeoutError:
         raise TaskError("setup script did not end in time", where=file) from None
     except OSError as error:
         raise TaskError(f"setup script cannot be run ({error.strerror})", where=file) from None
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-        raise TaskError(f"setup script failed with {done.returncode}: {said[-1] if said else 'no output'}", where=file)
+    if code != 0:
+        raise TaskError(f"setup script failed with {code}: {said}", where=file)

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     MINUS = "minus"  # a solution without one step: something fails
     WRONG = "wrong"  # exactly what the wrong answer names fails
     COPIES = "copies"  # two at once, both pass
+    RUNG = "rung"  # promises nothing: its score is what calibration asks for
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ def findings(outcome: Outcome, entries: Sequence[Entry]) -> list[str]:
     if found:
         return found
     found += _steady(outcome)
+    if outcome.case.kind is Kind.RUNG:
+        return found
     rule = {Kind.IDLE: _idle, Kind.SOLUTION: _solved, Kind.COPIES: _solved, Kind.MINUS: _minus, Kind.WRONG: _wrong}
     return found + rule[outcome.case.kind](outcome, entries)
 

@@ -20,6 +20,7 @@ from devops_bench import clusters
 from devops_bench.clusters.base import Cluster, Provider
 from devops_bench.clusters.needs import stage_documents
 from devops_bench.combo.check_commands import runner
+from devops_bench.combo.host_scripts import host_runner
 from devops_bench.combo.setup import apply_setup
 from devops_bench.combo.workspace import prepare_workspace
 from devops_bench.errors import BenchError
@@ -123,6 +124,7 @@ def _inside(task: TaskSpec, cluster: Cluster, root: Path, mode: SandboxMode) -> 
                 home=spec.home,
                 audit_log=cluster.audit_log,
                 sandbox_run=runner(sandbox),
+                host_run=host_runner(task.folder, cluster, workspace),
                 namespace=cluster.facts.get("NAMESPACE", "default"),
                 limits=_limits(filled),
             )
@@ -180,11 +182,14 @@ def _scripted(here: Bench, case: Case) -> Outcome:
         return replace(outcome, trouble=f"the script did not end within {value('script_timeout'):g} s")
     with here.timed("judge"):
         limits = here.context.limits
-        context = replace(here.context, limits=replace(limits, converge=min(limits.converge, WINDOW)))
+        context = replace(
+            here.context, answer=done.text(), limits=replace(limits, converge=min(limits.converge, WINDOW))
+        )
         found = _judgement("after it", verify(entries, here.task.parse_failures, context, tracks))
         looks: list[Judgement] = []
         moved: list[str] = []
         if case.kind is Kind.SOLUTION:
+            here.context = context
             looks, moved = _looks(here)
     held = {entry.name for entry in entries if entry.effective_mode == "hold"}
     # A hold entry is judged by its samples; a look after the fact says nothing about them.

@@ -2,6 +2,7 @@
 
 A line `# fix: text` starts a step, which ends at the next such line or at `# end`. A wrong answer says in one line
 `# breaks: a, b` which entries fail because of it, and that no other does; with `...` among them, others may.
+`# rung: NAME` makes it a rung of the ladder that `tasks calibrate` climbs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from devops_bench.errors import TaskError
 
 _FIX = re.compile(r"#\s*fix:\s*(.*\S)\s*$")
 _END = re.compile(r"#\s*end\s*$")
+_RUNG = re.compile(r"#\s*rung:\s*([a-z-]+)\s*$")
 _BREAKS = re.compile(r"#\s*breaks:\s*(.*\S)\s*$")
 OTHERS = "..."
 
@@ -36,6 +38,7 @@ class Script:
     steps: tuple[Step, ...]
     breaks: frozenset[str] = frozenset()
     others: bool = False
+    rung: str = ""
 
     @property
     def name(self) -> str:
@@ -67,7 +70,8 @@ def _read(path: Path) -> Script:
         after += [end for end in ends if end > number]
         steps.append(Step(title, number, min(after, default=len(lines))))
     names, others = _breaks(path, lines)
-    return Script(path, text, tuple(steps), names, others)
+    rung = next((match[1] for line in lines if (match := _RUNG.match(line.strip()))), "")
+    return Script(path, text, tuple(steps), names, others, rung)
 
 
 def _breaks(path: Path, lines: list[str]) -> tuple[frozenset[str], bool]:

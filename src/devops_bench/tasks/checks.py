@@ -248,6 +248,25 @@ class Access(CheckBase):
     cannot: list[Request] = Field(default_factory=list)
 
 
+class ScriptCheck(CheckBase):
+    """A script of the task's folder, run on the host with the admin's kubeconfig; passes when it ends with 0.
+
+    For imported tasks: what it does is not bounded as other checks are, and it may take up to `timeout_sec`.
+    """
+
+    type: Literal["script"]
+    file: str
+    timeout_sec: float = Field(default=60, gt=0, le=600, strict=False)
+
+
+class AnswerCheck(CheckBase):
+    """The agent's final answer as text. None before the agent has run: that fails."""
+
+    type: Literal["answer"]
+    op: Op = Op.MATCHES
+    value: Any = None
+
+
 class Group(CheckBase):
     """A combination of checks."""
 
@@ -270,6 +289,8 @@ Check = Annotated[
     | DryRun
     | Reachable
     | Access
+    | ScriptCheck
+    | AnswerCheck
     | Group,
     Field(discriminator="type"),
 ]
@@ -290,6 +311,8 @@ CHECK_TYPES: dict[str, type[CheckBase]] = {
     "dry_run": DryRun,
     "reachable": Reachable,
     "access": Access,
+    "script": ScriptCheck,
+    "answer": AnswerCheck,
     "sequence": Group,
     "parallel": Group,
     "all": Group,

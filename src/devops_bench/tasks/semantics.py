@@ -12,6 +12,7 @@ from typing import Any
 
 from devops_bench.tasks.spec import (
     Access,
+    AnswerCheck,
     AuditCheck,
     CheckBase,
     CloudResourceProperty,
@@ -30,6 +31,7 @@ from devops_bench.tasks.spec import (
     ResourceProperty,
     Role,
     ScalingComplete,
+    ScriptCheck,
 )
 
 Loc = tuple[str | int, ...]
@@ -86,6 +88,10 @@ def check_problems(check: CheckBase, raw: Any, loc: Loc) -> Iterator[Problem]:
             yield (*loc, "value"), "value needs an op"
         if check.timeout_sec <= 0:
             yield (*loc, "timeout_sec"), "timeout_sec must be greater than 0"
+    if isinstance(check, AnswerCheck):
+        yield from _op_problems(check.op, given, loc)
+    if isinstance(check, ScriptCheck) and (check.file.startswith("/") or ".." in check.file.split("/")):
+        yield (*loc, "file"), "file is a path inside the task's folder"
     if isinstance(check, ScalingComplete):
         if check.max_replicas is not None and check.max_replicas < check.min_replicas:
             yield (*loc, "max_replicas"), "max_replicas is below min_replicas"

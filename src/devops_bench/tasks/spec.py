@@ -18,6 +18,7 @@ from devops_bench.tasks.checks import (
     DEFAULT_UID_KEY,
     Access,
     Across,
+    AnswerCheck,
     AuditCheck,
     Check,
     CheckBase,
@@ -37,6 +38,7 @@ from devops_bench.tasks.checks import (
     Request,
     ResourceProperty,
     ScalingComplete,
+    ScriptCheck,
     Strict,
 )
 from devops_bench.tasks.faults import Fault
@@ -47,6 +49,7 @@ __all__ = [
     "DEFAULT_UID_KEY",
     "Access",
     "Across",
+    "AnswerCheck",
     "AuditCheck",
     "Category",
     "ChaosAction",
@@ -81,6 +84,7 @@ __all__ = [
     "ResourceProperty",
     "Role",
     "ScalingComplete",
+    "ScriptCheck",
     "Severity",
     "Strict",
     "TaskSpec",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SandboxRun = Callable[[Sequence[str], float], tuple[int, str, str]]
 """(argv, seconds) -> (exit code, stdout, stderr), run inside the agent's sandbox. Raises TimeoutError, OSError."""
 
+HostRun = Callable[[str, float], tuple[int, str]]
+"""(file of the task's folder, seconds) -> (exit code, its last words), run on the host as the admin. As SandboxRun."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -55,6 +58,8 @@ class VerifyContext:
     audit_log: Path | None = None
     baseline: Baseline | None = None
     sandbox_run: SandboxRun | None = None
+    host_run: HostRun | None = None
+    answer: str | None = None  # the agent's last words; None before it has run
     namespace: str = "default"
     limits: Limits = field(default_factory=Limits.from_env)
     cancelled: threading.Event = field(default_factory=threading.Event)

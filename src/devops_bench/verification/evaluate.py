@@ -18,6 +18,7 @@ from devops_bench.verification.checks.git import git_repo_sync
 from devops_bench.verification.checks.identity import identity_preserved
 from devops_bench.verification.checks.reachable import reachable
 from devops_bench.verification.checks.resources import resource_property
+from devops_bench.verification.checks.scripts import answer, script
 from devops_bench.verification.checks.workloads import pod_healthy, scaling_complete
 from devops_bench.verification.ops import BadExpectation
 from devops_bench.verification.scope import CannotEvaluate, Scope
@@ -42,6 +43,8 @@ CHECKS: dict[str, Callable[[Any, Scope], Verdict]] = {
     "dry_run": dry_run,
     "reachable": reachable,
     "access": access,
+    "script": script,
+    "answer": answer,
 }
 
 _COMBINE = {"sequence": conjunction, "parallel": conjunction, "all": conjunction, "any": disjunction, "none": rejection}

@@ -8,12 +8,12 @@ from devops_bench.tasks.spec import Entry
 from devops_bench.verification.evaluate import CHECKS
 from devops_bench.verification.snapshot import checks_of
 
-_ANYWHERE = frozenset({"file", "command", "git_repo_sync"})
+_ANYWHERE = frozenset({"file", "command", "git_repo_sync", "answer"})
 _API = frozenset({"resource_property", "pod_healthy", "scaling_complete", "identity_preserved", "dry_run", "access"})
 _SERVES: dict[str, frozenset[str]] = {
     "none": _ANYWHERE,
     "existing": _ANYWHERE | _API,
-    "kwok": _ANYWHERE | _API | {"audit", "reachable"},
+    "kwok": _ANYWHERE | _API | {"audit", "reachable", "script"},
     "kind": _ANYWHERE | _API | {"reachable", "http_probe", "pod_exec"},
     "gke": _ANYWHERE | _API | {"reachable", "http_probe", "pod_exec", "cloud_resource_property"},
 }
@@ -22,6 +22,7 @@ _WHY = {
     "pod_exec": "it needs real containers",
     "cloud_resource_property": "it needs a cloud project",
     "reachable": "it reads policies of all namespaces",
+    "script": "it needs a cluster of its own",
     "audit": "it needs our API server's audit log",
 }
 

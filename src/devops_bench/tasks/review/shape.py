@@ -29,11 +29,21 @@ from devops_bench.tasks.spec import (
     ResourceProperty,
     Role,
     ScalingComplete,
+    ScriptCheck,
 )
 from devops_bench.tasks.suggest import did_you_mean
 
 PROVIDERS = ("none", "kwok", "kind", "gke", "existing")
-_NEEDS_CLUSTER = (ResourceProperty, PodHealthy, ScalingComplete, IdentityPreserved, DryRun, Reachable, Access)
+_NEEDS_CLUSTER = (
+    ResourceProperty,
+    PodHealthy,
+    ScalingComplete,
+    IdentityPreserved,
+    DryRun,
+    Reachable,
+    Access,
+    ScriptCheck,
+)
 _NEEDS_CONTAINERS = (HttpProbe, PodExec)
 _SHARE = 0.8  # of all objectives' weight
 CLUSTER_SCOPED = {

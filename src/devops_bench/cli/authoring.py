@@ -1,0 +1,97 @@
+"""The commands of `devops-bench tasks` for people who write tasks: `calibrate`, `new`, `import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from devops_bench.proofs.ladder import Rung
+
+
+@click.command(
+    help="Run the ladder of scripted agents over tasks and print their scores. Exit 1 if a low rung scores above 0.5."
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="Rungs at once (default: by cores and memory).")
+@click.option("--changed", is_flag=True, help="Only tasks without kept scores of their files.")
+@click.option("--write", is_flag=True, help="Keep the scores, and write docs/catalogue.md beside the catalogue.")
+@click.option("--quiet", is_flag=True, help="No line per rung.")
+def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: bool, write: bool, quiet: bool) -> int:
+    """Progress goes to standard error, the table (or JSON) to standard output."""
+    import os
+
+    from devops_bench.proofs.calibrate import calibrate as climb
+    from devops_bench.proofs.calibrate import keep_rows, read_rows
+    from devops_bench.proofs.ladder import document, table
+    from devops_bench.sandbox import detect
+    from devops_bench.tasks import catalogue_root, content_hash, find_tasks, load_task
+
+    found = find_tasks(list(paths) or ["ALL"])
+    if changed:
+        kept = read_rows(catalogue_root())
+        found = [
+            item for item in found if item.key not in kept or kept[item.key].content_hash != content_hash(item.folder)
+        ]
+    mode = detect(os.environ)
+    if mode.warning:
+        click.echo(f"warning: {mode.warning}", err=True)
+
+    def progress(key: str, rung: Rung, score: float | None) -> None:
+        if not quiet:
+            click.echo(f"{'-' if score is None else f'{score:.2f}'}  {key}  {rung.value}", err=True)
+
+    rows = climb(found, mode, jobs=jobs, progress=progress)
+    if write:
+        root = catalogue_root()
+        everything = find_tasks("ALL", root=root)
+        merged = keep_rows(root, rows, {item.key for item in everything})
+        text = document([load_task(item.file, key=item.key) for item in everything], merged)
+        (root.parent / "docs").mkdir(exist_ok=True)
+        (root.parent / "docs" / "catalogue.md").write_text(text, encoding="utf-8")
+    if as_json:
+        data = [{"task": row.key, "content_hash": row.content_hash, "scores": row.scores} for row in rows]
+        click.echo(json.dumps(data, indent=2))
+    else:
+        click.echo("\n".join(table(rows)))
+    return 1 if any(row.too_easy() for row in rows) else 0
+
+
+@click.command(help="Make the folder of a new task with its setup, solution, wrong answers and README to fill in.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--provider", type=click.Choice(["kwok", "none"]), default="kwok", show_default=True)
+def new(folder: Path, provider: str) -> int:
+    """Raises ConfigError when the folder exists."""
+    from devops_bench.tasks.scaffold import scaffold
+
+    for path in scaffold(folder, provider):
+        click.echo(str(path))
+    click.echo(
+        f"next: fill it in, then `devops-bench tasks review {folder}` and `devops-bench tasks validate {folder}`"
+    )
+    return 0
+
+
+@click.command(
+    "import",
+    help="Read k8s-ai-bench folders (SOURCE: one, or a folder of them) and write tasks into TARGET. "
+    "Exit 1 if one cannot run here; the reason is printed.",
+)
+@click.argument("source", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def import_(source: Path, target: Path, as_json: bool) -> int:
+    """One line per folder: what was written, or why it cannot run."""
+    from devops_bench.tasks.foreign import import_all
+
+    results = import_all(source, target)
+    if as_json:
+        click.echo(json.dumps([result.as_data() for result in results], indent=2))
+    else:
+        for result in results:
+            click.echo(result.line())
+    return 1 if any(not result.runs for result in results) else 0
