@@ -14,7 +14,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +99,15 @@ class McpGateway:
 
     def __enter__(self) -> McpGateway:
         private_dir(self._folder)
-        self._box = Sandbox(self._mode, self._spec)  # checks the kubeconfig; instances have one of their own
-        self._box_info = self._box.info
-        self._listening = socket.create_server((HOST, 0), backlog=16)
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            self._record = McpRecord(self._record_path, self._redactor)
+            stack.callback(self._record.close)
+            # This one checks the kubeconfig; instances have one of their own.
+            self._box_info = stack.enter_context(Sandbox(self._mode, self._spec)).info
+            self._listening = socket.create_server((HOST, 0), backlog=16)
+            self._held = stack.pop_all()
         self.address: tuple[str, int] = (HOST, self._listening.getsockname()[1])
-        self._record = McpRecord(self._record_path, self._redactor)
         self._serving = Serving(
             name=Path(self._program.argv[0]).name,
             token=self._token.encode(),
@@ -124,9 +128,7 @@ class McpGateway:
         with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._serving.stop)
         self._thread.join(30)
-        self._box.close()
-        self._record.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
     @property
     def endpoint(self) -> Endpoint:

@@ -153,6 +153,9 @@ class Serving:
             pass  # the gateway is closing
         except (BenchError, OSError) as error:
             self._problem(ProblemKind.START, f"MCP server {self.name}: {error}")
+        except Exception as error:
+            # Ours. The connection is lost, and the attempt must not be judged as if it had never been.
+            self._problem(ProblemKind.GATEWAY, f"the MCP gateway failed: {type(error).__name__}: {error}")
         finally:
             writer.close()
             self._open.discard(task)

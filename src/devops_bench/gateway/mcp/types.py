@@ -49,6 +49,7 @@ class ProblemKind(StrEnum):
     TOO_LARGE = "too_large"
     RECORD = "record"
     GUARD = "guard"
+    GATEWAY = "gateway"
 
 
 @dataclass(frozen=True, slots=True)
