@@ -24,9 +24,6 @@ def test_built_agents_are_there(key: str) -> None:
     ("key", "package"),
     [
         ("openclaw", "npm install -g openclaw"),
-        ("gemini", "npm install -g @google/gemini-cli"),
-        ("claude", "npm install -g @anthropic-ai/claude-code"),
-        ("codex", "npm install -g @openai/codex"),
         ("opencode", "npm install -g opencode-ai"),
         ("antigravity", "put antigravity on PATH"),
         ("kubectl-ai", "put kubectl-ai on PATH"),
@@ -40,6 +37,16 @@ def test_known_agents_name_their_install_command_in_one_line(key: str, package: 
     assert package in line and key in line and "AGENT_TARGET" in line
     assert "\n" not in line
     assert "/opt/mine is set" in (agents.get(key).missing({"AGENT_TARGET": "/opt/mine"}) or "")
+
+
+@pytest.mark.parametrize("key", ["gemini", "claude", "codex"])
+def test_a_cli_that_is_not_installed_names_the_command(key: str, tmp_path: Path) -> None:
+    agent = agents.get(key)
+    assert agent.key == key and agent.wires
+    line = agent.missing({"PATH": "", "DEVOPS_BENCH_CACHE": str(tmp_path)})
+    assert line is not None and f"devops-bench agents install {key}" in line and "\n" not in line
+    wrong = agent.missing({"PATH": "", "DEVOPS_BENCH_CACHE": str(tmp_path), "AGENT_TARGET": "/absent/program"})
+    assert wrong is not None and "/absent/program" in wrong and "\n" not in wrong
 
 
 @pytest.mark.parametrize(

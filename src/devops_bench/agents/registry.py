@@ -26,6 +26,9 @@ BUILT = {
     "noop": ("devops_bench.agents.noop", "NoopAgent"),
     "scripted": ("devops_bench.agents.scripted", "ScriptedAgent"),
     "api": ("devops_bench.agents.api", "ApiAgent"),
+    "gemini": ("devops_bench.agents.clis.gemini", "Gemini"),
+    "claude": ("devops_bench.agents.clis.claude", "Claude"),
+    "codex": ("devops_bench.agents.clis.codex", "Codex"),
 }
 
 
@@ -66,9 +69,6 @@ KNOWN = {
     cli.key: cli
     for cli in (
         KnownCli("openclaw", "OpenClaw", "openclaw", "openclaw"),
-        KnownCli("gemini", "Gemini CLI", "@google/gemini-cli", "gemini"),
-        KnownCli("claude", "Claude Code", "@anthropic-ai/claude-code", "claude"),
-        KnownCli("codex", "Codex CLI", "@openai/codex", "codex"),
         KnownCli("opencode", "OpenCode", "opencode-ai", "opencode"),
         KnownCli("antigravity", "Antigravity", "", "antigravity"),
         KnownCli("kubectl-ai", "kubectl-ai", "", "kubectl-ai"),

@@ -161,7 +161,10 @@ def _skill_path(name: str, conversation: Conversation) -> str:
     found = re.search(rf"[^\s\"'`<>()]*/{re.escape(name)}/SKILL\.md", text)
     if found is None:
         raise NoToolError(f"the request offers no skill tool and names no {name}/SKILL.md")
-    return found[0]
+    # Codex shortens paths: a table of roots says what the first part stands for.
+    alias, _slash, rest = found[0].partition("/")
+    root = re.search(rf"`{re.escape(alias)}` = `([^`]+)`", text) if alias else None
+    return f"{root[1]}/{rest}" if root else found[0]
 
 
 def _find(verb: str, tools: tuple[Offered, ...]) -> Offered | None:

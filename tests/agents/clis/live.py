@@ -15,7 +15,7 @@ from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, ModelE
 from devops_bench.agents.frame.run import CliAgent
 from devops_bench.agents.frame.types import Cli
 from devops_bench.gateway.mcp import McpGateway
-from devops_bench.gateway.model import ModelGateway, Patience, Scripted
+from devops_bench.gateway.model import Caps, ModelGateway, Patience, Scripted
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.scenario import load_scenarios
 from devops_bench.sandbox import Endpoint, Sandbox, SandboxMode, SandboxSpec
@@ -72,7 +72,9 @@ def play(
                 Scripted(load_scenarios(root / "scenarios"), "scripted:s"),
                 wire=wire or cli.wires[0],
                 model="scripted:s",
-                patience=Patience(idle=patience),
+                caps=Caps(requests=turns),
+                ending_status=getattr(cli, "ending_status", None),
+                patience=Patience(idle=patience, wait=0.5),
                 first_request=lambda _said, body: bodies.append(body),
             )
         )

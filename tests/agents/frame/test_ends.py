@@ -16,7 +16,8 @@ from devops_bench.models.wire import Finish
 DONE = Reading(output="All is well.", end=EndReason.COMPLETED, raw_end="end_turn")
 MUTE = Reading()
 FAILED = Reading(end=EndReason.API_ERROR, raw_end="http_401")
-GOOD = Exchange(1, 100.0, "anthropic", "m", status=200, text="All is well.", finish=Finish.STOP)
+TOOLS = ("Bash",)
+GOOD = Exchange(1, 100.0, "anthropic", "m", status=200, tools=TOOLS, text="All is well.", finish=Finish.STOP)
 CALLS = replace(GOOD, text="", calls=(AskedCall("Bash", {}),), finish=Finish.CALLS)
 FACTS = Facts(exit=0, steps=3, timeout_sec=60, output_bytes=1000, exchanges=(CALLS, GOOD))
 
@@ -26,7 +27,7 @@ def facts(*exchanges: Exchange, **more: Any) -> Facts:
 
 
 def fault(kind: str, **more: Any) -> Exchange:
-    return Exchange(9, 200.0, "anthropic", "m", fault=kind, **more)
+    return Exchange(9, 200.0, "anthropic", "m", tools=TOOLS, fault=kind, **more)
 
 
 CASES: dict[str, tuple[Reading, Facts, EndReason, str]] = {
@@ -52,6 +53,27 @@ CASES: dict[str, tuple[Reading, Facts, EndReason, str]] = {
     ),
     "a failed request after the last word": (
         DONE, facts(CALLS, GOOD, fault("http", status=500)), EndReason.COMPLETED, "end_turn",
+    ),
+    "a failed request for a title": (
+        DONE, facts(GOOD, replace(fault("http", status=404), tools=())), EndReason.COMPLETED, "end_turn",
+    ),
+    "retries that the gateway turned down": (
+        MUTE, facts(CALLS, fault("http", status=503), fault("refused"), fault("refused")), EndReason.API_ERROR,
+        "http_503",
+    ),
+    "a CLI that died while it was answered": (
+        MUTE, facts(CALLS, fault("gone"), exit=137), EndReason.CRASHED, "signal_9",
+    ),
+    "a reply that the time limit cut": (
+        MUTE, facts(CALLS, fault("gone"), timed_out=True, exit=124), EndReason.TIMEOUT, "timeout",
+    ),
+    "a cap in the gateway's words": (
+        MUTE, facts(CALLS, fault("cap", error="the limit of 20 model requests is reached")), EndReason.MAX_TURNS,
+        "cap_requests",
+    ),
+    "a cap on cost in the gateway's words": (
+        MUTE, facts(CALLS, fault("cap", error="the limit of 0.5 USD is reached (0.51 spent)")), EndReason.MAX_TURNS,
+        "cap_cost",
     ),
     "a failure right after calls": (DONE, facts(CALLS, fault("http", status=500)), EndReason.API_ERROR, "http_500"),
     "no connection": (MUTE, facts(fault("connection", error="refused")), EndReason.API_ERROR, "connection"),

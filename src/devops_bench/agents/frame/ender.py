@@ -1,7 +1,7 @@
 """Ends a running CLI before its time, from any thread, and watches the gateway for a reason to.
 
-A CLI that goes on after its model failed only burns time: many retry for minutes. Once the gateway's last exchange is a
-fault, the CLI has `GRACE` seconds to say so itself.
+A CLI that goes on after its model failed only burns time: many retry for minutes. Once a turn has failed and no request
+is under way, the CLI has `GRACE` seconds to say so itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from devops_bench.agents.frame.ends import terminal_fault
+from devops_bench.agents.frame.ends import terminal_fault, under_way
 from devops_bench.models.exchange import Exchange
 
 GRACE = 3.0
@@ -59,8 +59,9 @@ class Ender:
             exchanges = self._exchanges()
             if terminal_fault(exchanges) is None:
                 since = None
-            elif since is None:
-                since = time.monotonic()
-            elif time.monotonic() - since >= self._grace:
+                continue
+            since = time.monotonic() if since is None else since
+            # A CLI may do better with another request (a shorter one, say): it gets to hear the answer.
+            if time.monotonic() - since >= self._grace and not any(under_way(one) for one in exchanges):
                 self.kill()
                 return

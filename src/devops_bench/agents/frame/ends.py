@@ -15,11 +15,21 @@ from devops_bench.agents.frame.types import Reading
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.wire import Finish
 
-_CAP = re.compile(r"\bcap_\w+")
+_CAPS = {
+    f"cap_{what}": re.compile(rf"cap_{what}|limit of \S+ {unit}\b", re.I)
+    for what, unit in (("requests", "model requests"), ("tokens", "tokens"), ("cost", "usd"))
+}
 GRANT_MISSING = "grant_missing"
 CAP_OUTPUT = "cap_output"
 # What a fault is called in a run's `raw_end`; `http` carries its status, `cap` what was capped.
-_FAULT_WORDS = {"hang": "no_reply", "garbage": "bad_reply", "cut": "bad_reply", "connection": "connection"}
+_FAULT_WORDS = {
+    "hang": "no_reply",
+    "garbage": "bad_reply",
+    "cut": "bad_reply",
+    "connection": "connection",
+    "credentials": "credentials",
+    "harness": "harness",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class End:
 
 def settle(reading: Reading, facts: Facts) -> End:
     """The end of the run."""
-    last = facts.exchanges[-1] if facts.exchanges else None
+    last = _last_reply(facts)
     fault = terminal_fault(facts.exchanges or ())
     if fault is not None and fault.fault in {"cap", "refused"}:
         return _ended_by_gateway(fault)
@@ -85,16 +95,39 @@ def _out_of_bounds(facts: Facts) -> End:
     return End(reason, f"cap_{facts.limit}", f"it reached the sandbox's limit on {facts.limit} and was ended")
 
 
+def turns_of(exchanges: Sequence[Exchange]) -> Sequence[Exchange]:
+    """The requests that offered tools: the model's turns. Others (titles, summaries) do not decide a run."""
+    return [one for one in exchanges if one.tools] or exchanges
+
+
+def under_way(one: Exchange) -> bool:
+    """Its reply has not come to an end yet."""
+    return not one.fault and one.finish is None
+
+
 def terminal_fault(exchanges: Sequence[Exchange]) -> Exchange | None:
-    """The last exchange that failed, unless a later one went well: then the CLI got over it."""
-    return exchanges[-1] if exchanges and exchanges[-1].fault else None
+    """The fault after which no turn went well: the first one since the last good reply, for what follows it may only
+    be the gateway turning down retries. None when there is none; a client that hung up is no fault of the model's.
+    """
+    found = None
+    for one in reversed(turns_of(exchanges)):
+        if one.fault and one.fault != "gone":
+            found = one
+        elif not one.fault and (one.finish is not None or one.text or one.calls):
+            break
+    return found
+
+
+def _last_reply(facts: Facts) -> Exchange | None:
+    turns = turns_of(facts.exchanges or ())
+    return turns[-1] if turns else None
 
 
 def _ended_by_gateway(fault: Exchange) -> End:
     if fault.fault == "refused":
         return End(EndReason.CRASHED, GRANT_MISSING, fault.error or "the model request lacks a granted tool or skill")
-    found = _CAP.search(fault.error)
-    return End(EndReason.MAX_TURNS, found[0] if found else "cap", fault.error or "a cap of this attempt was reached")
+    what = next((word for word, sign in _CAPS.items() if sign.search(fault.error)), "cap")
+    return End(EndReason.MAX_TURNS, what, fault.error or "a cap of this attempt was reached")
 
 
 def _faulty(fault: Exchange) -> End:
@@ -125,7 +158,8 @@ def _completed(reading: Reading, facts: Facts) -> End:
         return End(EndReason.CRASHED, "no_request", "it reports a success, but never asked the model anything")
     if facts.steps == 0 or not reading.output.strip():
         return End(EndReason.EMPTY, "empty", "the model's last reply was empty")
-    finish = exchanges[-1].finish if exchanges else None
+    last = _last_reply(facts)
+    finish = last.finish if last is not None else None
     raw = Finish.MAX_TOKENS.value if finish is Finish.MAX_TOKENS else reading.raw_end or "stop"
     return End(EndReason.COMPLETED, raw)
 

@@ -23,6 +23,11 @@ def kind_of(cli: Cli, task: AgentTask, name: str) -> ToolKind:
     return ToolKind.BUILTIN
 
 
+def granted(cli: Cli, task: AgentTask) -> frozenset[str]:
+    """The CLI's own tools that the model may have: AGENT_ALLOWED_TOOLS narrows them where it names any of them."""
+    return cli.builtin_tools & frozenset(task.grants.allowed_tools) or cli.builtin_tools
+
+
 def skill_file(args: Mapping[str, Any]) -> str | None:
     """The skill whose SKILL.md a call's arguments name: how agents without a tool for it use one."""
     for value in args.values():

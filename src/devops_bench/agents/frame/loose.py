@@ -87,9 +87,11 @@ def moment(value: object, default: float = 0.0) -> float:
 
 
 def words(content: object, depth: int = 8) -> str:
-    """The text of a content field: a string, or a list of parts of which those with `text` count, a line each."""
+    """The text of a content field: a string, or a list of parts of which those with `text` (or `refusal`) count, a line
+    each.
+    """
     if isinstance(content, str) or depth == 0:
         return text(content)
     if isinstance(content, dict):
-        return text(content.get("text")) or words(content.get("content"), depth - 1)
+        return text(content.get("text")) or text(content.get("refusal")) or words(content.get("content"), depth - 1)
     return "\n".join(part for part in (words(item, depth - 1) for item in items(content)[:10_000]) if part)

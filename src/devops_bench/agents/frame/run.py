@@ -76,7 +76,9 @@ class CliAgent:
         for name, text in launch.files.items():
             home.write(name, text)
         ran = _execute(self.cli, launch, task)
-        return _account(self.cli, ran, _read(self.cli, ran.left, task), task, found.version)
+        run = _account(self.cli, ran, _read(self.cli, ran.left, task), task, found.version)
+        granted = {skill.name for skill in skills}
+        return replace(run, skills_used=tuple(name for name in run.skills_used if name in granted))
 
     def _installation(self, task: AgentTask) -> Installation:
         env = {**os.environ, **({"AGENT_TARGET": task.target} if task.target else {})}

@@ -90,7 +90,8 @@ class Cli(Protocol):
     package (empty: PATH only); `binary` its name on PATH; `skills_folder` where skills go, relative to HOME (empty: it
     has no skills); `mcp_name` how it calls a server's tool towards the model, with {server} and {tool} (empty: it has
     no MCP); `builtin_tools` every tool that a baseline run may offer to the model (grant checks call anything else a
-    leak); `skill_tools` those that appear with skills only.
+    leak); `skill_tools` those that appear with skills only. An adapter may also have `ending_status`: the HTTP status
+    on which the CLI gives up at once, and `mcp_tools`: tools of its own that appear with an MCP server only.
     """
 
     @property
