@@ -19,6 +19,7 @@ from devops_bench.supervisor import snapshot, sweep
 from devops_bench.supervisor.core import Supervisor
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import RunLock
+from devops_bench.supervisor.orders import Orders
 
 _answered = False
 
@@ -43,12 +44,13 @@ async def supervise(run_dir: Path, ready_fd: int) -> int:
     """Take the run's lock, fold its journal, and work until it is done or stopped."""
     env = dict(os.environ)
     plan = Plan.read(run_dir)
+    orders = Orders.read(run_dir)
     with RunLock(run_dir) as lock:
         lock.acquire("supervisor")
         journal = Journal(run_dir, ballast=settings.integer("status_ballast", env))
         try:
             state, _offset = snapshot.load(run_dir)
-            supervisor = Supervisor(plan, run_dir, journal, state, env)
+            supervisor = Supervisor(plan, run_dir, journal, state, env, orders)
             supervisor.listen()
             if not state.launched:
                 supervisor.record("launched", rids=[combo.rid for combo in plan.combos], notes=list(plan.notes))

@@ -17,6 +17,7 @@ from devops_bench.supervisor import snapshot
 from devops_bench.supervisor.endings import Endings, recorder
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import RunLock
+from devops_bench.supervisor.schedule import Budget, Rules
 from devops_bench.supervisor.state import RunState
 
 
@@ -58,7 +59,8 @@ def collect(run_dir: Path, env: Mapping[str, str], *, stop: str = "", grace: flo
             state, _offset = snapshot.load(run_dir)
             record = recorder(journal, state)
             combos = {combo.rid: combo for combo in plan.combos}
-            endings = Endings(run_dir, state, combos, state_root, record, Redactor.of_run(env))
+            rules = Rules.of(plan.options.max_parallel, Budget(), env)
+            endings = Endings(run_dir, state, combos, state_root, record, Redactor.of_run(env), rules)
             if stop:
                 record("stop_requested", how=stop)
                 for who in living(state).values():

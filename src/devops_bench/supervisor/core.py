@@ -15,67 +15,78 @@ import contextlib
 import os
 import resource
 import signal
+import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from devops_bench import paths, settings
 from devops_bench.combo import outcome as outcomes
 from devops_bench.combo.outcome import Outcome
-from devops_bench.combo.token import take_token
 from devops_bench.errors import BenchError, ConfigError, HarnessError, RefusedError, TransientError
-from devops_bench.matrix import ids
 from devops_bench.matrix.plan import Combo, Plan
-from devops_bench.process import ProcessIdentity, boot_id, identity
+from devops_bench.process import ProcessIdentity, boot_id
 from devops_bench.redact import Redactor
-from devops_bench.settings import ComboState, FailureClass
-from devops_bench.supervisor import policy, snapshot, summary
+from devops_bench.settings import ComboState
+from devops_bench.supervisor import snapshot, summary
+from devops_bench.supervisor.beat import Beat
 from devops_bench.supervisor.endings import Again, Endings
-from devops_bench.supervisor.forks import ForkServer, open_gate
+from devops_bench.supervisor.forks import ForkServer
 from devops_bench.supervisor.inotify import Watches
 from devops_bench.supervisor.journal import Journal
-from devops_bench.supervisor.planes import Planes
+from devops_bench.supervisor.orders import Orders
+from devops_bench.supervisor.planes import LOOK_AHEAD, Planes
+from devops_bench.supervisor.schedule import Halt, HaltKind, Rules
+from devops_bench.supervisor.schedule.jobs import jobs_of
+from devops_bench.supervisor.schedule.limits import LimitChange
+from devops_bench.supervisor.schedule.restore import restore
+from devops_bench.supervisor.starting import Starting
 from devops_bench.supervisor.state import RunState
 from devops_bench.supervisor.worker import Limits, Worker
 
-if TYPE_CHECKING:
-    from devops_bench.clusters.plane import Plane
 
-LOCK_POLL = 1.0  # seconds between looks at a token held by another run; the kernel has no event for it
+def clock() -> float:
+    """Seconds that no clock setting changes and that go on while the host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Supervisor:
-    """Runs a plan to its end, or to a stop. `run()` returns True when the run is done.
+    """Runs a plan to its end, to a stop, or to a halt. `run()` returns True when the run is done.
 
+    What may start, and when, is the scheduler's to decide (`schedule`, pure); here it meets processes and the clock.
     Raises ConfigError for malformed settings before anything is started.
     """
 
-    def __init__(self, plan: Plan, run_dir: Path, journal: Journal, state: RunState, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, plan: Plan, run_dir: Path, journal: Journal, state: RunState, env: Mapping[str, str], orders: Orders
+    ) -> None:
         self.plan = plan
         self.run_dir = run_dir
         self.journal = journal
         self.state = state
         self.env = env
+        self.orders = orders
         self.state_root = paths.state_root(env)
         self.combos: dict[str, Combo] = {combo.rid: combo for combo in plan.combos}
         self.workers: dict[str, Worker] = {}
-        self._limits = Limits.of(plan.options.agent_timeout_sec, env)
-        self._redactor = Redactor.of_run(env)
-        self._endings = Endings(run_dir, state, self.combos, self.state_root, self.record, self._redactor)
-        self._starting: set[str] = set()
-        self._held: set[str] = set()
-        # Rids that may still start, in plan order; so that a step costs what is free, not what is planned.
-        self._open: dict[str, None] = {}
+        self.limits = Limits.of(plan.options.agent_timeout_sec, env)
+        self.redactor = Redactor.of_run(env)
+        rules = Rules.of(plan.options.max_parallel, orders.budget, env)
+        self._endings = Endings(run_dir, state, self.combos, self.state_root, self.record, self.redactor, rules)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._wake = asyncio.Event()
+        self._awake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._since_snapshot = 0
         self._fatal: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._callback_failed)
         self._watches = Watches(self._loop)
-        self._forks = ForkServer(self._loop, run_dir)
-        self._planes = Planes(self.combos, env, self._loop, self.record, self._wake.set)
+        self.forks = ForkServer(self._loop, run_dir)
+        self.planes = Planes(self.combos, env, self._loop, self.record, self.wake)
+        self.schedule = restore(jobs_of(plan), rules, state, clock())
+        self.starting = Starting(self)
+        self.beat = Beat(self, self._loop)
 
     def record(self, event: str, **fields: Any) -> None:
         """Append to the journal and fold into the state."""
@@ -92,6 +103,10 @@ class Supervisor:
         except OSError:
             (self.run_dir / snapshot.NAME).unlink(missing_ok=True)
 
+    def wake(self) -> None:
+        """Look again at what may start, and whether it is over."""
+        self._awake.set()
+
     def listen(self) -> None:
         """Take stop signals. Before the launcher is told that the run is ours, so that none is lost."""
         self._loop.add_signal_handler(signal.SIGTERM, self.stop, "graceful")
@@ -105,28 +120,32 @@ class Supervisor:
         self.take_snapshot()
 
     async def run(self) -> bool:
-        """Work until everything is terminal or a stop is complete."""
+        """Work until everything is terminal, or a stop or a halt is complete."""
         try:
             if any(not c.state.terminal for c in self.state.combos.values()):
-                self._forks.start()
+                self.forks.start()
             self._adopt()
             for rid in self.state.combos:
                 self._reopen(rid, self._endings.mend(rid))
+            self.beat.start()
             while self._fatal is None:
                 self._start_what_fits()
                 if self._finished():
                     break
-                await self._wake.wait()
-                self._wake.clear()
+                await self._awake.wait()
+                self._awake.clear()
             if self._fatal is not None:
                 raise self._fatal
         finally:
-            await self._planes.close()
-            self._forks.close()
+            self.beat.stop()
+            if self._alarm is not None:
+                self._alarm.cancel()
+            await self.planes.close()
+            self.forks.close()
             for worker in self.workers.values():
                 worker.close()
             self._watches.close()
-        if self.state.stop_requested:
+        if self.state.stop_requested or not self.state.all_terminal:
             self.take_snapshot()
             return False
         summary.finish(self)
@@ -142,144 +161,74 @@ class Supervisor:
             "supervisor_rss_mb": mine.ru_maxrss // 1024,
             "children_cpu": round(all_children.ru_utime + all_children.ru_stime, 3),
         }
-        return own | {f"zygote_{name}": figure for name, figure in self._forks.cost.items()}
+        return own | {f"zygote_{name}": figure for name, figure in self.forks.cost.items()}
 
     def _finished(self) -> bool:
-        if self.workers or self._starting:
+        if self.workers or self.starting.active:
             return False
-        if self.state.stop_requested or self.state.all_terminal:
+        if self.state.stop_requested or self.state.all_terminal or self.schedule.halt is not None:
             return True
-        if self._planes.failure is not None and set(self._open) <= self._planes.unavailable():
+        if self.planes.failure is not None and self.schedule.only_waits_for(self.planes.unavailable()):
             # Not the combos' fault and not theirs to pay: they stay planned, and resume goes on after the fix.
-            self._fail(ConfigError(self._planes.failure))
+            self.fail(ConfigError(self.planes.failure))
         return False
 
     # -- starting ---------------------------------------------------------------------------------------------------
 
     def _start_what_fits(self) -> None:
+        now = clock()
+        for change in self.schedule.grow(now):
+            self._limit_changed(change)
         if self.state.stop_requested or self._fatal is not None or not self._room():
             return
-        self._planes.look_ahead(self._open)
-        held = self._planes.unavailable() | self._held | self._starting
-        busy = len(self.workers) + len(self._starting)
-        for rid in policy.startable(self._open, self.state.combos, busy, self.plan.options.max_parallel, held):
-            if not self._begin(rid):
+        self.planes.look_ahead(self.schedule.open_rids(LOOK_AHEAD))
+        for rid in self.schedule.due(now, self.planes.unavailable()):
+            if not self.starting.begin(rid):
                 # Its place is free for the next one; a locked combo is looked at again in a moment.
-                self._loop.call_soon(self._wake.set)
+                self._loop.call_soon(self.wake)
+        self._note_halt()
+        self._set_alarm(now)
+
+    def _set_alarm(self, now: float) -> None:
+        """Look again when time alone lets something start."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        at = self.schedule.next_change(now)
+        if at is not None:
+            self._alarm = self._loop.call_later(max(0.01, at - now), self.wake)
+
+    def _note_halt(self) -> None:
+        halt = self.schedule.halt
+        if halt is None or self.state.halted:
+            return
+        if halt.kind is HaltKind.BUDGET:
+            cost, tokens = self.schedule.spend
+            self.record("budget", reason=halt.reason, spent_usd=round(cost, 6), spent_tokens=tokens)
+        self.record("launching_stopped", kind=halt.kind.value, reason=self.redactor.text(halt.reason))
 
     def _room(self) -> bool:
         """False, and the run is over for now, when the disk of the runs is full."""
-        if not self._open:
+        if not self.schedule.waiting:
             return True
         disk = os.statvfs(self.run_dir)
         free = disk.f_bavail * disk.f_frsize
         if free >= settings.TABLE["least_free"].value:
             return True
         what = f"No space left for results: {free >> 20} MiB free"
-        self._fail(TransientError(what, where=self.run_dir, fix="free some, then resume"))
+        self.fail(TransientError(what, where=self.run_dir, fix="free some, then resume"))
         return False
 
-    def _begin(self, rid: str) -> bool:
-        token = take_token(self.combos[rid].token, self.state_root)
-        if token is None:
-            if self.state.combos[rid].state is not ComboState.WAITING:
-                self.record("combo_waiting", rid=rid, reason="another run on this host holds the same combo")
-            self._hold(rid, LOCK_POLL)
-            return False
-        self._starting.add(rid)
-        self._open.pop(rid, None)
-        self._spawn(self._start(rid, token))
-        return True
-
-    def _hold(self, rid: str, delay: float) -> None:
-        def release() -> None:
-            self._held.discard(rid)
-            self._wake.set()
-
-        self._held.add(rid)
-        self._loop.call_later(delay, release)
+    def later(self, rid: str, delay: float) -> None:
+        """Put a combo back: it may start in `delay` seconds."""
+        now = clock()
+        self.schedule.ready(rid, now + delay, now)
+        self._set_alarm(now)
 
     def _reopen(self, rid: str, again: Again | None) -> None:
         """Let a combo start (again), after its delay."""
         if self.state.combos[rid].state in {ComboState.PLANNED, ComboState.WAITING}:
-            self._open[rid] = None
-            if again is not None and again.delay > 0:
-                self._hold(rid, again.delay)
-
-    async def _start(self, rid: str, token: int) -> None:
-        attempt = self.state.combos[rid].attempt + 1
-        plane: Plane | None = None
-        try:
-            plane = await self._planes.acquire(rid)
-            if not self.state.stop_requested and await self._fork(rid, attempt, plane, token):
-                plane = None
-        except BenchError as error:
-            self._finish_unstarted(rid, attempt, error)
-        except OSError as error:
-            self._finish_unstarted(rid, attempt, TransientError(f"cannot start the combo: {error}"))
-        finally:
-            os.close(token)
-            if plane is not None:
-                self._planes.give_back(plane)
-            self._starting.discard(rid)
-            self._wake.set()
-
-    async def _fork(self, rid: str, attempt: int, plane: Plane | None, token: int) -> bool:
-        """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing)."""
-        directory = ids.reserve_attempt_dir(paths.private_dir(self.run_dir / rid), rid)
-        relative = str(directory.relative_to(self.run_dir))
-        self.record("combo_intent", rid=rid, attempt=attempt, directory=relative)
-        gate_read, gate_write = open_gate()
-        try:
-            request = {
-                "run_dir": str(self.run_dir),
-                "rid": rid,
-                "attempt": attempt,
-                "directory": str(directory),
-                "plane": str(plane.folder) if plane is not None else None,
-            }
-            fds = {"gate": gate_read, "token": token}
-            if plane is not None:
-                assert plane.write_fd is not None
-                fds["plane"] = plane.write_fd
-            try:
-                pid = await self._forks.fork(request, fds)
-            finally:
-                os.close(gate_read)
-            if self.state.stop_requested:
-                directory.rmdir()
-                return False
-            who = identity(pid)
-            if who is None:
-                raise TransientError("the combo's process ended before it began")
-            self.record("combo_started", rid=rid, attempt=attempt, directory=relative, worker=who.to_data())
-            if plane is not None:
-                # The lease names the combo before the combo may run: no sweep takes the plane away from it.
-                plane.lease_to(who, self.combos[rid].cluster_name)
-                self._planes.handed_over(plane)
-            self._watch(rid, who, directory, self._limits)
-            with contextlib.suppress(BrokenPipeError):  # it died meanwhile: its pidfd tells
-                os.write(gate_write, b"g")
-            return True
-        finally:
-            os.close(gate_write)
-
-    def _finish_unstarted(self, rid: str, attempt: int, error: BenchError) -> None:
-        transient = isinstance(error, TransientError)
-        klass = FailureClass.INFRA if transient else FailureClass.SETUP
-        if isinstance(error, HarnessError):
-            klass = FailureClass.HARNESS
-        outcome = Outcome(
-            state=ComboState.INVALID,
-            exit=1,
-            klass=klass.value,
-            phase=settings.Phase.PROVISION.value,
-            signature="provision-failed",
-            reason=error.message(),
-            transient=transient,
-            delay=error.delay if isinstance(error, TransientError) else 0.0,
-        )
-        self._reopen(rid, self._endings.conclude(rid, attempt, outcome))
+            self.later(rid, again.delay if again is not None else 0.0)
 
     # -- watching ---------------------------------------------------------------------------------------------------
 
@@ -291,7 +240,8 @@ class Supervisor:
             who = ProcessIdentity.from_data(combo.worker)
             if who is not None and who.alive():
                 self.record("adopted", rid=rid, attempt=combo.attempt)
-                self._watch(rid, who, directory, self._limits.since(combo.started), seen=combo.seen)
+                self.schedule.running(rid)
+                self.watch(rid, who, directory, self.limits.since(combo.started), seen=combo.seen)
             elif who is not None and who.foreign and who.boot == boot_id():
                 raise RefusedError(
                     f"combo {rid} was started in another container, where it may still run", fix="resume there"
@@ -299,31 +249,60 @@ class Supervisor:
             else:
                 self._ended(rid, directory)
 
-    def _watch(self, rid: str, who: ProcessIdentity, directory: Path, limits: Limits, seen: str = "") -> None:
-        worker = Worker(rid, who, directory, self._loop, self._watches, self.record, self._worker_ended)
-        worker.start(limits, seen)
+    def watch(self, rid: str, who: ProcessIdentity, directory: Path, limits: Limits, seen: str = "") -> None:
+        """Follow a running combo to its end."""
+        loop, watches = self._loop, self._watches
+        worker = Worker(rid, who, directory, loop, watches, self.record, self._worker_ended, self._worker_told)
         self.workers[rid] = worker
+        worker.start(limits, seen)
+
+    def _worker_told(self, worker: Worker, name: str, fields: Mapping[str, Any]) -> None:
+        """A model request, or a provider's wish for fewer of them."""
+        if name == "model_request":
+            self.schedule.spending(worker.rid, worker.cost, worker.tokens)
+            if self.schedule.over_budget(clock()) is not None:
+                self.wake()
+            return
+        wait = fields.get("retry_after")
+        provider = self.schedule.provider_of(worker.rid)
+        if provider is not None:
+            seconds = float(wait) if isinstance(wait, int | float) else 0.0
+            self._limit_changed(self.schedule.limited(provider, clock(), seconds))
+
+    def _limit_changed(self, change: LimitChange | None) -> None:
+        if change is None:
+            return
+        self.record(
+            "limit_changed",
+            provider=change.provider,
+            cap=change.cap,
+            was=change.was,
+            why=change.why,
+            wait=round(change.wait, 1),
+        )
+        self.wake()
 
     def _worker_ended(self, worker: Worker) -> None:
         if outcomes.read(worker.directory) is None:
             # It died. The slot stays taken until it is known how, and what it left is swept.
-            self._spawn(self._worker_died(worker))
+            self.spawn(self._worker_died(worker))
             return
-        self._forks.exits.pop(worker.who.pid, None)
+        self.forks.exits.pop(worker.who.pid, None)
         self._settle(worker, None)
 
     async def _worker_died(self, worker: Worker) -> None:
-        self._settle(worker, await self._forks.exit_code(worker.who.pid))
+        self._settle(worker, await self.forks.exit_code(worker.who.pid))
 
     def _settle(self, worker: Worker, code: int | None) -> None:
         self.workers.pop(worker.rid, None)
-        self._ended(worker.rid, worker.directory, worker.ended_for, code)
-        self._wake.set()
+        self._ended(worker.rid, worker.directory, worker, code)
+        self.wake()
 
-    def _ended(self, rid: str, directory: Path, ordered: Outcome | None = None, code: int | None = None) -> None:
-        """Take the outcome, or conclude one. `ordered` is why we ended it ourselves, if we did."""
+    def _ended(self, rid: str, directory: Path, worker: Worker | None = None, code: int | None = None) -> None:
+        """Take the outcome, or conclude one, with why we ended the combo ourselves, if we did."""
         combo = self.state.combos[rid]
         outcome = self._endings.outcome_of(rid, directory, code)
+        ordered = worker.ended_for if worker is not None else None
         if ordered is not None and outcome.state in {ComboState.STOPPED, ComboState.INVALID}:
             outcome = replace(
                 outcome,
@@ -334,11 +313,24 @@ class Supervisor:
                 reason=ordered.reason,
                 transient=ordered.transient,
             )
-        self._reopen(rid, self._endings.conclude(rid, combo.attempt, outcome))
+        if worker is not None and outcome.cost_usd is None and worker.cost > 0:
+            outcome = replace(outcome, cost_usd=round(worker.cost, 6))
+        if worker is not None and outcome.tokens is None and worker.tokens > 0:
+            outcome = replace(outcome, tokens=worker.tokens)
+        self.conclude(rid, combo.attempt, outcome)
+
+    def conclude(self, rid: str, attempt: int, outcome: Outcome) -> None:
+        """An attempt is over: journal, scheduler, and whether it starts again."""
+        ended = self._endings.conclude(rid, attempt, outcome)
+        self._limit_changed(self.schedule.ended(rid, ended.end, clock()))
+        self.schedule.spent(outcome.cost_usd, outcome.tokens)
+        self._note_halt()
+        self._reopen(rid, ended.again)
 
     # -- faults of our own ------------------------------------------------------------------------------------------
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` in the loop; what it raises ends the supervisor."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._task_done)
@@ -346,19 +338,20 @@ class Supervisor:
     def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
+            self.fail(error)
 
     def _callback_failed(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        self._fail(context.get("exception") or HarnessError(str(context.get("message"))))
+        self.fail(context.get("exception") or HarnessError(str(context.get("message"))))
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Nothing more can be started, or we are wrong. Running combos go on and are adopted; the run is resumable."""
         if self._fatal is None:
             self._fatal = error
             reason = error.message() if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+            self.schedule.halt = self.schedule.halt or Halt(HaltKind.FAULT, reason)
             with contextlib.suppress(OSError):
-                self.record("launching_stopped", reason=self._redactor.text(reason))
-        self._wake.set()
+                self.record("launching_stopped", kind=HaltKind.FAULT.value, reason=self.redactor.text(reason))
+        self.wake()
 
     # -- stopping ---------------------------------------------------------------------------------------------------
 
@@ -367,6 +360,6 @@ class Supervisor:
         if self.state.stop_requested != "now":
             self.record("stop_requested", how=how)
         for worker in self.workers.values():
-            worker.end(0.0 if how == "now" else self._limits.grace)
-        self._planes.give_up()
-        self._wake.set()
+            worker.end(0.0 if how == "now" else self.limits.grace)
+        self.planes.give_up()
+        self.wake()

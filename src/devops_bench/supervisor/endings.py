@@ -21,8 +21,11 @@ from devops_bench.combo.token import take_token
 from devops_bench.matrix.plan import Combo
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState
-from devops_bench.supervisor import attempts, policy, summary
-from devops_bench.supervisor.policy import Retry
+from devops_bench.supervisor import attempts, summary
+from devops_bench.supervisor.follow_up import fault_of, follow_up
+from devops_bench.supervisor.schedule.retry import Fault
+from devops_bench.supervisor.schedule.rules import Rules
+from devops_bench.supervisor.schedule.scheduler import End
 from devops_bench.supervisor.state import RunState
 
 REASON_CHARS = 700
@@ -33,6 +36,14 @@ class Again:
     """The combo is planned again and may start after `delay` seconds."""
 
     delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the scheduler is told, and whether the combo starts again."""
+
+    end: End
+    again: Again | None
 
 
 class Endings:
@@ -46,6 +57,7 @@ class Endings:
         state_root: Path,
         record: Callable[..., None],
         redactor: Redactor,
+        rules: Rules,
     ) -> None:
         self._run_dir = run_dir
         self._state = state
@@ -53,6 +65,7 @@ class Endings:
         self._state_root = state_root
         self._record = record
         self._redactor = redactor
+        self._rules = rules
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     def outcome_of(self, rid: str, directory: Path, code: int | None = None) -> Outcome:
@@ -68,13 +81,19 @@ class Endings:
             return Outcome(ComboState.STOPPED, died.exit, phase=died.phase, reason="killed by stop")
         return died
 
-    def conclude(self, rid: str, attempt: int, outcome: Outcome) -> Again | None:
+    def conclude(self, rid: str, attempt: int, outcome: Outcome) -> Ended:
         """Journal the end of an attempt and what follows from it."""
         reason = self._redactor.text(outcome.reason)[:REASON_CHARS]
         self._record("combo_finished", rid=rid, attempt=attempt, **{**outcome.fields(), "reason": reason})
         if outcome.residue:
             self._record("combo_residue", rid=rid, attempt=attempt, residue=self._redactor.obj(list(outcome.residue)))
-        return self._follow_up(rid, attempt, outcome, reason)
+        fault = fault_of(outcome)
+        if fault is not None:
+            self._classified(rid, attempt, fault)
+        again = self._follow_up(rid, attempt, outcome, fault, reason)
+        klass, signature = (fault.klass, fault.signature) if fault is not None else (None, "")
+        limited = fault is not None and fault.rate_limit
+        return Ended(End(outcome.state, klass, signature, limited, outcome.delay), again)
 
     def mend(self, rid: str) -> Again | None:
         """Do what should have followed from an end that is in the journal, if it has not been done."""
@@ -88,33 +107,51 @@ class Endings:
             combo.state,
             combo.exit or 0,
             klass=combo.klass,
+            phase=combo.phase or None,
             signature=combo.signature,
             reason=combo.reason,
             transient=combo.transient,
         )
-        return self._follow_up(rid, combo.attempt, told, combo.reason)
+        return self._follow_up(rid, combo.attempt, told, fault_of(told), combo.reason)
 
-    def _follow_up(self, rid: str, attempt: int, outcome: Outcome, reason: str) -> Again | None:
+    def _classified(self, rid: str, attempt: int, fault: Fault) -> None:
+        self._record(
+            "classified",
+            rid=rid,
+            attempt=attempt,
+            phase=fault.phase,
+            signature=self._redactor.text(fault.signature),
+            row=fault.row,
+            action=fault.action,
+            max_retries=fault.max_retries,
+            **{"class": fault.klass.value},
+        )
+
+    def _follow_up(self, rid: str, attempt: int, outcome: Outcome, fault: Fault | None, reason: str) -> Again | None:
         stopping = bool(self._state.stop_requested)
-        if outcome.state is ComboState.STOPPED:
-            if stopping:
-                return None
-            self._record("combo_replanned", rid=rid, reason="stopped, but not by this run")
+        found = follow_up(self._state.combos[rid], outcome, fault, stopping, self._rules, self._rng)
+        if found.replan:
+            self._record("combo_replanned", rid=rid, reason=found.replan)
             return Again(0.0)
-        retries = self._state.combos[rid].retries
-        retry = policy.decide_retry(outcome, retries, self._rng)
-        if retry is not None:
-            # While stopping nothing is planned: the next supervisor finds an end without a status file and mends it.
-            return None if stopping else self._again(rid, attempt, retry, reason)
-        if outcome.state is ComboState.INVALID and outcome.transient:
+        if found.retry is not None and fault is not None:
+            delay = round(found.retry.delay, 3)
+            signature = self._redactor.text(found.retry.signature)
+            self._record(
+                "retry_planned",
+                rid=rid,
+                attempt=attempt,
+                delay=delay,
+                signature=signature,
+                phase=fault.phase,
+                reason=reason,
+            )
+            return Again(delay)
+        if found.exhausted:
             self._record("retry_exhausted", rid=rid, attempt=attempt, signature=outcome.signature)
-        summary.write_status(self._run_dir, rid, outcome.exit)
+        # While stopping nothing is final: the next supervisor finds an end without a status file and mends it.
+        if found.final:
+            summary.write_status(self._run_dir, rid, outcome.exit)
         return None
-
-    def _again(self, rid: str, attempt: int, retry: Retry, reason: str) -> Again:
-        delay = round(retry.delay, 3)
-        self._record("retry_planned", rid=rid, attempt=attempt, delay=delay, signature=retry.signature, reason=reason)
-        return Again(delay)
 
     def _sweep(self, rid: str) -> None:
         """Remove what a dead combo left on this host; what cannot be removed is said, not hidden.

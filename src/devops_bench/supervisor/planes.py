@@ -54,8 +54,8 @@ class Planes:
         self._closed = False
 
     def unavailable(self) -> frozenset[str]:
-        """Rids that cannot start because the control plane is not built (yet, or, with `failure`, at all)."""
-        return self._wanting if self._pool is None else frozenset()
+        """Cluster providers whose combos cannot start: nothing is built (yet, or, with `failure`, at all)."""
+        return frozenset({PROVIDER}) if self._pool is None and self._wanting else frozenset()
 
     def look_ahead(self, planned: Iterable[str]) -> None:
         """Prepare for combos that will start next: find or build the binary, keep the pool warm."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from devops_bench.settings import ComboState
 
-STATE_VERSION = 2
+STATE_VERSION = 3
+GAP_MOST = 180.0
+"""Seconds between two events that still count as work: heartbeats come every minute, so a longer gap is a sleep."""
 
 
 @dataclass(slots=True)
@@ -34,6 +37,9 @@ class ComboStatus:
     cost_usd: float | None = None
     transient: bool = False
     retries: int = 0
+    retried_for: tuple[str, str] = ("", "")
+    action: str = ""
+    tokens: int | None = None
     seen: str = ""
 
     def to_data(self) -> dict[str, Any]:
@@ -48,12 +54,17 @@ class ComboStatus:
         values = dict(data)
         values["klass"] = values.pop("class")
         values["state"] = ComboState(values["state"])
+        values["retried_for"] = tuple(values["retried_for"])
         return cls(**values)
 
 
 @dataclass(slots=True)
 class RunState:
-    """The whole run. `combos` holds every rid of the plan once `launched` is read."""
+    """The whole run. `combos` holds every rid of the plan once `launched` is read.
+
+    `halted` is why launching stopped, empty while it goes on. `spent_usd` and `spent_tokens` count every attempt,
+    `worked` the seconds in which a supervisor worked on it. `limits` are the caps of providers that asked to slow down.
+    """
 
     stamp: str = ""
     combos: dict[str, ComboStatus] = field(default_factory=dict)
@@ -64,13 +75,23 @@ class RunState:
     seq: int = 0
     started: str = ""
     updated: str = ""
+    halted: str = ""
+    halt_kind: str = ""
+    spent_usd: float = 0.0
+    spent_tokens: int = 0
+    worked: float = 0.0
+    retries: int = 0
+    limits: dict[str, int] = field(default_factory=dict)
     building: tuple[int, int] | None = None
     residue: list[str] = field(default_factory=list)
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Fold one event. Unknown events are ignored: newer writers may add some."""
         self.seq = int(event["seq"])
-        self.updated = str(event.get("time", ""))
+        time = str(event.get("time", ""))
+        if event["event"] not in {"launched", "resumed"}:
+            self.worked += _gap(self.updated, time)
+        self.updated = time
         handler = _HANDLERS.get(str(event["event"]))
         if handler is not None:
             handler(self, event)
@@ -99,6 +120,13 @@ class RunState:
             "stop_requested": self.stop_requested,
             "summarised": self.summarised,
             "done": self.done,
+            "halted": self.halted,
+            "halt_kind": self.halt_kind,
+            "spent_usd": self.spent_usd,
+            "spent_tokens": self.spent_tokens,
+            "worked": self.worked,
+            "retries": self.retries,
+            "limits": self.limits,
             "seq": self.seq,
             "started": self.started,
             "updated": self.updated,
@@ -115,6 +143,15 @@ class RunState:
         values["combos"] = {rid: ComboStatus.from_data(item) for rid, item in data["combos"].items()}
         values["building"] = tuple(data["building"]) if data["building"] else None
         return cls(**values)
+
+
+def _gap(before: str, after: str) -> float:
+    """Seconds from one event to the next; none when a clock jumped or the host slept in between."""
+    try:
+        seconds = (datetime.fromisoformat(after) - datetime.fromisoformat(before)).total_seconds()
+    except ValueError:
+        return 0.0
+    return seconds if 0 < seconds <= GAP_MOST else 0.0
 
 
 def fold(events: Iterable[Mapping[str, Any]], state: RunState | None = None) -> RunState:
@@ -183,14 +220,24 @@ def _finished(state: RunState, event: Mapping[str, Any]) -> None:
     combo.reason = str(event.get("reason") or "")
     combo.score = event.get("score")
     combo.cost_usd = event.get("cost_usd")
+    combo.tokens = event.get("tokens")
+    combo.action = ""
+    state.spent_usd += combo.cost_usd or 0.0
+    state.spent_tokens += combo.tokens or 0
     if event.get("phase"):
         combo.phase = str(event["phase"])
+
+
+def _classified(state: RunState, event: Mapping[str, Any]) -> None:
+    _combo(state, event).action = str(event.get("action") or "")
 
 
 def _retry(state: RunState, event: Mapping[str, Any]) -> None:
     combo = _combo(state, event)
     combo.state = ComboState.PLANNED
     combo.retries += 1
+    combo.retried_for = (str(event.get("signature") or ""), str(event.get("phase") or ""))
+    state.retries += 1
     combo.exit = None
 
 
@@ -205,7 +252,19 @@ def _stop(state: RunState, event: Mapping[str, Any]) -> None:
 
 
 def _resumed(state: RunState, event: Mapping[str, Any]) -> None:
-    state.stop_requested = ""
+    state.stop_requested = state.halted = state.halt_kind = ""
+
+
+def _halted(state: RunState, event: Mapping[str, Any]) -> None:
+    state.halted = str(event.get("reason") or "launching stopped")
+    state.halt_kind = str(event.get("kind") or "fault")
+
+
+def _limit(state: RunState, event: Mapping[str, Any]) -> None:
+    if event.get("cap") is None:
+        state.limits.pop(str(event["provider"]), None)
+    else:
+        state.limits[str(event["provider"])] = int(event["cap"])
 
 
 def _building(state: RunState, event: Mapping[str, Any]) -> None:
@@ -233,6 +292,9 @@ _HANDLERS = {
     "agent_activity": _activity,
     "adopted": _activity,
     "combo_finished": _finished,
+    "classified": _classified,
+    "launching_stopped": _halted,
+    "limit_changed": _limit,
     "combo_replanned": _replanned,
     "combo_residue": _residue,
     "retry_planned": _retry,

@@ -27,7 +27,7 @@ from devops_bench.supervisor.inotify import Watches
 
 BUSY_CPU = 1.0  # seconds between two looks for a stall: so much is work, less is waiting
 # Events of a combo that go into the run's journal as they are; anything else counts as activity.
-MERGED = frozenset({"phase", "guard_blocked", "heartbeat"})
+MERGED = frozenset({"phase", "guard_blocked", "heartbeat", "rate_limited"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,15 @@ class Limits:
         return replace(self, wall=max(1.0, self.wall - max(0.0, spent)))
 
 
+def _figure(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0.0
+
+
 class Worker:
-    """Watches one combo until its process has ended, then calls `on_end(self)` once."""
+    """Watches one combo until its process has ended, then calls `on_end(self)` once.
+
+    `cost` (USD) and `tokens` are what its model requests took so far; `on_event` hears of rate limits and requests.
+    """
 
     def __init__(
         self,
@@ -68,6 +75,7 @@ class Worker:
         watches: Watches,
         record: Callable[..., None],
         on_end: Callable[[Worker], None],
+        on_event: Callable[[Worker, str, Mapping[str, Any]], None] = lambda _worker, _name, _fields: None,
     ) -> None:
         self.rid = rid
         self.who = who
@@ -76,6 +84,9 @@ class Worker:
         self._loop = loop
         self._record = record
         self._on_end = on_end
+        self._on_event = on_event
+        self.cost = 0.0
+        self.tokens = 0
         self._pidfd: int | None = None
         self._watches = watches
         self._watch: int | None = None
@@ -140,8 +151,13 @@ class Worker:
         known = str(event.get("time", "")) <= self._known
         for taken in ("seq", "time", "run", "rid"):
             event.pop(taken, None)
+        if name == "model_request":
+            self.cost += _figure(event.get("cost"))
+            self.tokens += int(_figure(event.get("tokens")))
         if known:
             return
+        if name in {"model_request", "rate_limited"}:
+            self._on_event(self, name, event)
         if name in MERGED:
             self._record(name, rid=self.rid, **event)
         elif self._seen - self._reported >= settings.TABLE["activity_interval"].value:
