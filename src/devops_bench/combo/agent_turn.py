@@ -144,7 +144,7 @@ class _Stage:
             run = agent.run(task)
             ended = time.time()
         # Closed: the records of both gateways are complete.
-        run = turn_facts.with_gateway(run, model)
+        run = turn_facts.with_gateway(run, agent, model)
         found = turn_facts.Had(agent, endpoint, auth_mode, box, granted, tuple(names), model, mcp, guard.findings())
         return Turn(
             run,

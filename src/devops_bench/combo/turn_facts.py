@@ -10,12 +10,15 @@ from typing import Any
 
 from devops_bench.agents import install
 from devops_bench.agents.base import Agent, AgentRun, EndReason, Grants, ModelEndpoint
+from devops_bench.agents.frame.ends import Facts, settle
 from devops_bench.agents.frame.run import CliAgent
+from devops_bench.agents.frame.types import Reading
 from devops_bench.combo import mcp_door, model_door
 from devops_bench.errors import BenchError
 from devops_bench.gateway.mcp import SERVER, McpGateway
 from devops_bench.gateway.model import ModelGateway
 from devops_bench.integrity.agreement import Told, Witnesses, asked_calls
+from devops_bench.models.exchange import Exchange
 from devops_bench.models.providers import is_scripted
 from devops_bench.sandbox import Sandbox
 
@@ -35,17 +38,27 @@ class Had:
     guard: Sequence[Mapping[str, Any]]
 
 
-def with_gateway(run: AgentRun, model: ModelGateway | None) -> AgentRun:
+def with_gateway(run: AgentRun, agent: Agent, model: ModelGateway | None) -> AgentRun:
     """The run with the gateway's figures where they are whole: they mean the same for every CLI and provider."""
     if model is None:
         return run
     exchanges = model.exchanges()
+    if not isinstance(agent, CliAgent):
+        run = _settled(run, exchanges)
     usage = model_door.usage_of(exchanges) or run.usage
     cost = model_door.cost_of(exchanges)
     if cost is None and not is_scripted(model.model):
         cost = run.cost_usd
     served = tuple(dict.fromkeys(one.served_model for one in exchanges if one.served_model))
     return replace(run, usage=usage, cost_usd=cost, served_models=served or run.served_models)
+
+
+def _settled(run: AgentRun, exchanges: Sequence[Exchange]) -> AgentRun:
+    """The end of a run without a CLI's frame, in the same words: what the gateway saw bears out what the agent says."""
+    reading = Reading(end=run.end, raw_end=run.raw_end, output=run.output)
+    end = settle(reading, Facts(exit=0, steps=len(run.steps), exchanges=exchanges))
+    errors = (end.error, *run.errors) if end.error and end.reason is not run.end else run.errors or (end.error,)
+    return replace(run, end=end.reason, raw_end=end.raw, errors=tuple(error for error in errors if error))
 
 
 def environment(run: AgentRun, had: Had, env: Mapping[str, str]) -> dict[str, Any]:
