@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from devops_bench.agents import install
-from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, ModelEndpoint
+from devops_bench.agents.base import AgentRun, AgentTask, Grants, Limits, McpGrant, ModelEndpoint
 from devops_bench.agents.frame.run import CliAgent
 from devops_bench.agents.frame.types import Cli
 from devops_bench.gateway.mcp import McpGateway
@@ -58,8 +58,13 @@ def play(
     patience: float = 60,
     before: Mapping[str, str] | None = None,
     wire: str | None = None,
+    granted: Callable[[McpGrant], McpGrant] = lambda grant: grant,
+    **more: Any,
 ) -> Result:
-    """Play `scenario` (YAML). `mcp` are flags for the test server, None: no server. `before`: workspace files."""
+    """Play `scenario` (YAML). `mcp` are flags for the test server, None: no server. `before`: workspace files.
+
+    `granted` changes the grant on its way to the CLI; `more` are fields of the task.
+    """
     root.mkdir(parents=True, exist_ok=True)
     found = install.install(cli.key, os.environ)
     (root / "scenarios").mkdir()
@@ -98,11 +103,12 @@ def play(
             home=root / "home",
             sandbox=box,
             endpoint=ModelEndpoint(wire or cli.wires[0], "scripted:s", base_url=model.base_url(), key=model.token),
-            grants=Grants(mcp=server.grant(box) if server else None, skills_paths=paths),
+            grants=Grants(mcp=granted(server.grant(box)) if server else None, skills_paths=paths),
             limits=Limits(timeout_sec=timeout, max_turns=turns, output_bytes=16 << 20),
             env={},
             emit=lambda kind, fields: activity.append((kind, dict(fields))),
             exchanges=model.exchanges,
+            **more,
         )
         run = CliAgent(cli).run(task)
         calls = [call.tool for call in server.calls()] if server else []
