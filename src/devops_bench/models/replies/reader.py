@@ -63,7 +63,7 @@ class ReplyReader:
 
     def heard(self) -> Heard:
         """What is known now."""
-        return self._draft.heard(final=self._final, readable=self._good or (not self._bad and self._draft.done))
+        return self._draft.heard(final=self._final, readable=self._good or not self._bad)
 
     @property
     def garbage(self) -> bool:
