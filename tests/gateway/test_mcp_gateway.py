@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -197,7 +198,7 @@ def test_a_call_has_a_limit(any_mode: SandboxMode, tmp_path: Path) -> None:
 
 
 def test_messages_have_a_limit_both_ways(mode: SandboxMode, tmp_path: Path) -> None:
-    with gateway(mode, tmp_path, limits=McpLimits(message=1 << 20)) as made:
+    with gateway(mode, tmp_path, limits=McpLimits(message=1 << 20, request=1 << 20)) as made:
         with peer(made) as client:
             assert "larger than 1048576 bytes" in client.call("big", bytes=2_000_000)["error"]["message"]
         assert made.problems[0].kind is ProblemKind.TOO_LARGE
@@ -259,6 +260,29 @@ def test_without_the_token_nobody_is_served(mode: SandboxMode, tmp_path: Path, t
             client.socket.shutdown(socket.SHUT_WR)
         assert client.line() == b""
         assert made.calls() == ()
+
+
+def test_a_flood_of_strangers_is_turned_away(mode: SandboxMode, tmp_path: Path) -> None:
+    limits = McpLimits(connections=1, strangers=3)
+    with gateway(mode, tmp_path, limits=limits) as made, contextlib.ExitStack() as open_:
+        grant = made.grant()
+        silent = [open_.enter_context(socket.create_connection(grant.address, timeout=60)) for _number in range(10)]
+        turned = [one for one in silent if _is_closed(one)]
+        assert len(turned) >= 6
+        for one in silent:
+            one.close()
+        wait_for(lambda: _served(made))
+
+
+def _is_closed(one: socket.socket) -> bool:
+    return bool(select.select([one], [], [], 1.0)[0]) and one.recv(1) == b""
+
+
+def _served(made: McpGateway) -> bool:
+    with SocketPeer(made.grant()) as client, contextlib.suppress(ConnectionError, AssertionError):
+        client.hello()
+        return client.text("echo", text="yes") == "yes"
+    return False
 
 
 def test_nothing_is_left_when_the_gateway_closes(any_mode: SandboxMode, tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import hashlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from devops_bench.sandbox import Endpoint, Network, Sandbox, SandboxMode
+from devops_bench.sandbox.network import MOST_CONNECTIONS
 
 pytestmark = pytest.mark.sandbox
 MakeBox = Callable[..., Sandbox]
@@ -118,6 +120,21 @@ def test_megabytes_arrive_whole_both_ways(mode: SandboxMode, make_box: MakeBox) 
     finally:
         up.close()
         down.close()
+
+
+def test_an_agent_cannot_use_up_our_descriptors(mode: SandboxMode, make_box: MakeBox) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as quiet:
+        port = quiet.getsockname()[1]
+        box = make_box(mode, reach=(Endpoint("127.0.0.1", port),))
+        text = (
+            'for n in {1..700}; do eval "exec $((n + 20))<>/dev/tcp/127.0.0.1/$1" || break; done; echo open; read -r x'
+        )
+        with box.start(["/bin/bash", "-c", text, "flood", str(port)]) as started:
+            assert started.tree.process.stdout is not None
+            while started.tree.process.stdout.readline() != b"open\n":
+                pass
+            held = len(list(Path("/proc/self/fd").iterdir()))
+            assert held < 2 * MOST_CONNECTIONS + 100
 
 
 def test_a_shared_network_is_recorded(mode: SandboxMode, make_box: MakeBox, echo: Echo) -> None:

@@ -26,6 +26,8 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 SIOCSIFADDR = 0x8916
 CHUNK = 64 << 10
+# Through one sandbox at a time. The descriptors are ours: an agent must not be able to use them all up.
+MOST_CONNECTIONS = 256
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -161,7 +163,14 @@ class Forwarder:
             inner, _address = listening.accept()
         except OSError:
             return
-        outer = socket.socket(socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET, socket.SOCK_STREAM)
+        if len(self._peers) >= 2 * MOST_CONNECTIONS:
+            inner.close()
+            return
+        try:
+            outer = socket.socket(socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET, socket.SOCK_STREAM)
+        except OSError:
+            inner.close()
+            return
         for one, other in ((inner, outer), (outer, inner)):
             one.setblocking(False)
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

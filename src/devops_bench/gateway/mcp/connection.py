@@ -58,7 +58,7 @@ class Connection:
             try:
                 line = await reader.readline()
             except ValueError:
-                return f"a message of the client is larger than {self._limits.message} bytes"
+                return f"a message of the client is larger than {self._limits.request} bytes"
             except ConnectionError:
                 line = b""
             if not line:

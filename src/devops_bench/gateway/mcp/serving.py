@@ -67,7 +67,7 @@ class Serving:
 
     async def run(self, listening: socket.socket) -> None:
         """Serve until `stop`; nothing is left running after it."""
-        server = await asyncio.start_server(self._accept, sock=listening, limit=self.limits.message)
+        server = await asyncio.start_server(self._accept, sock=listening, limit=self.limits.request)
         first = asyncio.create_task(self._first_look())
         await self._stop.wait()
         server.close()
@@ -146,6 +146,8 @@ class Serving:
         assert task is not None
         self._open.add(task)
         try:
+            if len(self._open) > self.limits.connections + self.limits.strangers:
+                return  # no descriptors are held for a flood of strangers
             if await self._admitted(reader):
                 await self._ready.wait()
                 await self._serve(reader, writer)
