@@ -70,7 +70,7 @@ def test_the_server_s_tools_are_in_the_first_request(
     with gateway(mode, tmp_path, "--pages") as made:
         _run, wire = play(box, made.grant(), [Turn("ok")], provider=provider)
     assert wire.tools()[:4] == ["bash", "file", "mcp__k8s__echo", "mcp__k8s__big"]
-    assert len(wire.tools()) == 11
+    assert len(wire.tools()) == 12
 
 
 def test_a_large_result_reaches_the_model_shortened(mode: SandboxMode, box: Sandbox, tmp_path: Path) -> None:

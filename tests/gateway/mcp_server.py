@@ -17,6 +17,7 @@ TOOLS = {
     "big": {"bytes": {"type": "integer"}},
     "die": {},
     "hang": {},
+    "freeze": {},
     "ask": {},
     "progress": {},
     "look": {"path": {"type": "string"}},
@@ -54,6 +55,8 @@ def call(id, name, args, meta):
         os._exit(3)
     if name == "hang":
         return None
+    if name == "freeze":
+        time.sleep(3600)
     if name == "ask":
         say({"id": "s1", "method": "roots/list"})
         return text(json.dumps(hear()))

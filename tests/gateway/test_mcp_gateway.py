@@ -52,7 +52,7 @@ def test_the_grant_names_what_the_server_offers(any_mode: SandboxMode, tmp_path:
 
 def test_tools_on_several_pages_are_all_granted(mode: SandboxMode, tmp_path: Path) -> None:
     with gateway(mode, tmp_path, "--pages") as made:
-        assert len(made.grant().tools) == 9
+        assert len(made.grant().tools) == 10
 
 
 def test_every_call_is_recorded_with_arguments_result_and_status(any_mode: SandboxMode, tmp_path: Path) -> None:
@@ -193,8 +193,15 @@ def test_a_call_has_a_limit(any_mode: SandboxMode, tmp_path: Path) -> None:
         assert reply["error"] == {"code": -32001, "message": "the MCP server did not answer within 0.5 s"}
         assert client.text("echo", text="on") == "on"
         assert [call.status for call in made.calls()] == [McpStatus.TIMEOUT, McpStatus.OK]
+    assert made.problem is None, "the server lives: the model gave it long work"
+
+
+def test_a_hanging_server_is_reported(mode: SandboxMode, tmp_path: Path) -> None:
+    with gateway(mode, tmp_path, limits=McpLimits(call=0.5, ping=0.5)) as made, peer(made) as client:
+        assert "did not answer within 0.5 s" in client.call("freeze")["error"]["message"]
+        wait_for(lambda: made.problems)
         assert made.problems[0].kind is ProblemKind.TIMEOUT
-        assert made.problem == "the MCP server did not answer within 0.5 s (hang)"
+        assert made.problem == "the MCP server did not answer within 0.5 s (freeze), nor a ping"
 
 
 def test_messages_have_a_limit_both_ways(mode: SandboxMode, tmp_path: Path) -> None:

@@ -90,11 +90,38 @@ def test_a_late_answer_is_dropped_after_the_time_limit() -> None:
     moves = one.expire(request, 5)
     assert json.loads(moves.to_client[0])["error"]["code"] == -32001
     assert json.loads(moves.to_server[0])["params"]["requestId"] == 1
-    assert moves.problems[0][0] is ProblemKind.TIMEOUT
+    assert moves.problems == [], "long work is not a hang"
     assert moves.ended[0].status is McpStatus.TIMEOUT
     assert one.from_server(reply(1)) == Moves()
     assert one.expire(request, 5) == Moves()
     assert "in use" in one.from_client(call(1)).to_client[0].decode(), "its id is never used again"
+
+
+def test_a_server_that_answers_no_ping_either_hangs() -> None:
+    one = session()
+    (request,) = one.from_client(call(1)).began
+    moves = one.expire(request, 5)
+    ping = json.loads(moves.to_server[1])
+    assert ping["method"] == "ping"
+    (problem,) = one.silent(moves.pings[0]).problems
+    assert problem == (ProblemKind.TIMEOUT, "the MCP server did not answer within 5 s (t), nor a ping")
+    assert one.silent(moves.pings[0]) == Moves()
+
+
+def test_the_answer_to_a_ping_of_ours_is_not_the_client_s() -> None:
+    one = session()
+    (request,) = one.from_client(call(1)).began
+    moves = one.expire(request, 5)
+    assert one.from_server(line(id=json.loads(moves.to_server[1])["id"], result={})) == Moves()
+    assert one.silent(moves.pings[0]) == Moves()
+
+
+def test_a_server_that_does_not_initialize_in_time_is_a_problem() -> None:
+    one = session()
+    (request,) = one.from_client(line(id=0, method="initialize", params={})).began
+    moves = one.expire(request, 5)
+    assert (moves.pings, moves.ended) == ([], [])
+    assert moves.problems[0][1] == "the MCP server did not answer within 5 s (initialize)"
 
 
 def test_the_limit_of_an_answered_request_does_nothing() -> None:

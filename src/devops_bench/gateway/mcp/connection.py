@@ -107,3 +107,8 @@ class Connection:
         self._do(moves, None, writer)
         for line in moves.to_server:
             instance.tell(line)
+        for ping in moves.pings:
+            asyncio.get_running_loop().call_later(self._limits.ping, self._silent, ping, writer)
+
+    def _silent(self, ping: str, writer: asyncio.StreamWriter) -> None:
+        self._do(self._session.silent(ping), None, writer)

@@ -5,6 +5,7 @@ The gateway feeds it what either side sent and does what it says. What passes, p
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,13 +37,14 @@ class Pending:
 
 @dataclass(slots=True)
 class Moves:
-    """What is to be done: lines for either side in order, calls that ended, requests whose time begins to run."""
+    """What is to be done: lines for either side in order, calls that ended, requests and pings whose time begins."""
 
     to_server: list[bytes] = field(default_factory=list)
     to_client: list[bytes] = field(default_factory=list)
     ended: list[McpCall] = field(default_factory=list)
     began: list[Pending] = field(default_factory=list)
     problems: list[tuple[ProblemKind, str]] = field(default_factory=list)
+    pings: list[str] = field(default_factory=list)
 
 
 class Session:
@@ -64,6 +66,7 @@ class Session:
         self._clock = clock
         self._pending: dict[str, Pending] = {}
         self._dead: set[str] = set()
+        self._pings: dict[str, str] = {}
         self.ignored = 0
 
     @property
@@ -113,7 +116,10 @@ class Session:
         return moves
 
     def expire(self, request: Pending, seconds: float) -> Moves:
-        """`request` had its time: the client gets an error, the server is told, a late answer is dropped."""
+        """`request` had its time: the client gets an error, the server is told, a late answer is dropped.
+
+        A server that still answers a ping was only given long work; one that does not (`silent`) hangs.
+        """
         moves = Moves()
         key = messages.key_of(request.id)
         if self._pending.get(key) is not request or request.cancelled:
@@ -124,9 +130,21 @@ class Session:
         moves.to_client.append(messages.error_line(request.id, messages.TIMED_OUT, text))
         params = {"requestId": request.id, "reason": "time limit"}
         moves.to_server.append(messages.encode({"jsonrpc": "2.0", "method": CANCELLED, "params": params}))
-        moves.problems.append((ProblemKind.TIMEOUT, f"{text} ({request.tool or request.method})"))
         self._record(request, text, McpStatus.TIMEOUT, moves)
+        problem = f"{text} ({request.tool or request.method})"
+        if request.method == "initialize":
+            moves.problems.append((ProblemKind.TIMEOUT, problem))
+            return moves
+        ping = f"gateway-{secrets.token_hex(8)}"
+        self._pings[messages.key_of(ping)] = problem
+        moves.pings.append(messages.key_of(ping))
+        moves.to_server.append(messages.encode({"jsonrpc": "2.0", "id": ping, "method": "ping"}))
         return moves
+
+    def silent(self, ping: str) -> Moves:
+        """The time for an answer to `ping` is over: without one the server hangs."""
+        problem = self._pings.pop(ping, None)
+        return Moves(problems=[(ProblemKind.TIMEOUT, f"{problem}, nor a ping")] if problem is not None else [])
 
     def end(self, why: str) -> Moves:
         """The connection is over: whoever still waits gets an error."""
@@ -182,7 +200,7 @@ class Session:
         if "method" in item:
             return item
         key = messages.key_of(item.get("id"))
-        if key in self._dead:
+        if key in self._dead or self._pings.pop(key, None) is not None:
             return None
         request = self._pending.pop(key, None)
         if request is None:

@@ -66,13 +66,15 @@ class McpLimits:
     """Seconds, bytes, counts.
 
     `startup` is for the gateway's own first look and for `initialize` (the CLI's connection gets a server that began at
-    the same time), `call` for any other request. `message` is for one JSON-RPC line of the server: a list of all pods
-    of a large cluster is 10 MB; `request` for one of the client, which is hostile input. `connections` at a time: a CLI
-    has one, and one for each subagent; `starts` in all; `strangers` are connections that have yet to show a token.
+    the same time); `call` for any other request; `ping` for the question whether a server that overran it still lives.
+    `message` is for one JSON-RPC line of the server: a list of all pods of a large cluster is 10 MB; `request` for one
+    of the client, which is hostile input. `connections` at a time: a CLI has one, and one for each subagent; `starts`
+    in all; `strangers` are connections that have yet to show a token.
     """
 
     startup: float = 60.0
     call: float = 120.0
+    ping: float = 5.0
     message: int = 32 << 20
     request: int = 8 << 20
     connections: int = 8
