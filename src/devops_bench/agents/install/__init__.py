@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from devops_bench.agents.install.packages import PACKAGES, Package, installable,
 from devops_bench.agents.install.types import Installation
 from devops_bench.errors import ConfigError
 from devops_bench.sandbox import Bind
+
+FIRST_START = 180.0  # seconds
 
 __all__ = [
     "InstallProgress",
@@ -63,7 +67,8 @@ def install(key: str, env: Mapping[str, str] = os.environ, progress: Progress | 
     npm = node.require_npm(env) if not _whole(key, env) else None
     if lock(key).node and node.find_node(lock(key).node, env, pinned_node(env)) is None:
         store.ensure("node", env, report)
-    return _pinned(key, store.ensure(key, env, report, npm=npm), env)
+    home = store.ensure(key, env, report, npm=npm, complete=lambda staged: _complete(row, staged, env))
+    return _pinned(key, home, env)
 
 
 def install_line(key: str) -> str:
@@ -73,6 +78,24 @@ def install_line(key: str) -> str:
         return f"devops-bench agents install {key}"
     override = f", or set {row.target}" if row.target else ""
     return f"put {row.binary} on PATH{override}"
+
+
+def _complete(row: Package, staged: Path, env: Mapping[str, str]) -> None:
+    """The first start of a program that ends its installation by it. Not in the sandbox: it changes its own folder."""
+    if not row.completes_itself:
+        return
+    found = _pinned(row.key, staged, env)
+    with tempfile.TemporaryDirectory(prefix="first-start-") as home:
+        plain = {"PATH": env.get("PATH", os.defpath), "HOME": home, "TMPDIR": home, "OPENCLAW_OFFLINE": "1"}
+        try:
+            subprocess.run(
+                [*found.host_argv, "--version"],
+                env=plain, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=FIRST_START, check=True,
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            said = (getattr(error, "stderr", None) or b"").decode(errors="replace")
+            why = " ".join((said or str(error)).split())[-300:]
+            raise ConfigError(f"cannot install {row.key}: its first start failed: {why}") from None
 
 
 def _pinned(key: str, home: Path, env: Mapping[str, str]) -> Installation:

@@ -33,6 +33,7 @@ class Package:
 
     `programs` maps a machine (or `*`) to its file below `node_modules`; empty: it is not on npm and comes from PATH.
     `memory` is what it takes at its peak in bytes, measured on short tasks; `heavy` programs want two cores each.
+    `completes_itself`: it finishes its installation at its first start, which therefore belongs to the install.
     `target` is the variable that overrides it.
     """
 
@@ -42,6 +43,7 @@ class Package:
     omit: tuple[str, ...] = ()
     memory: int = 300 * MIB
     heavy: bool = False
+    completes_itself: bool = False
     target: str | None = "AGENT_TARGET"
 
     @property
@@ -76,7 +78,9 @@ PACKAGES: Mapping[str, Package] = {
     for package in (
         # node-pty and keytar are what it leaves out: a terminal it has no use for, a keyring that is not there.
         Package("gemini", "gemini", {"*": "@google/gemini-cli/bundle/gemini.js"}, ("optional",)),
-        Package("openclaw", "openclaw", {"*": "openclaw/openclaw.mjs"}, memory=1300 * MIB, heavy=True),
+        Package(
+            "openclaw", "openclaw", {"*": "openclaw/openclaw.mjs"}, (), 1300 * MIB, heavy=True, completes_itself=True
+        ),
         Package(
             "claude",
             "claude",

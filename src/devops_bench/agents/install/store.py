@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -85,14 +85,24 @@ def measure(home: Path) -> tuple[str, int, int]:
     return digest.hexdigest(), count, size
 
 
-def ensure(key: str, env: Mapping[str, str], report: Progress, *, npm: tuple[str, ...] | None = None) -> Path:
-    """The folder of a whole install of `key`, made now if need be. Raises ConfigError."""
+def ensure(
+    key: str,
+    env: Mapping[str, str],
+    report: Progress,
+    *,
+    npm: tuple[str, ...] | None = None,
+    complete: Callable[[Path], None] = lambda _home: None,
+) -> Path:
+    """The folder of a whole install of `key`, made now if need be. Raises ConfigError.
+
+    `complete` is called with the staged folder before it gets its name.
+    """
     wanted, home = lock(key), folder(key, env)
     try:
         private_dir(home.parent)
         with _Turn(key, home.parent, report):
             if not whole(home):
-                _install(wanted, home, npm or node.require_npm(env), env, report)
+                _install(wanted, home, npm or node.require_npm(env), env, report, complete)
     except OSError as error:
         raise ConfigError(
             f"cannot install {key}: {error.strerror or error}",
@@ -127,7 +137,14 @@ class _Turn:
         self.lock.release()
 
 
-def _install(wanted: Lock, home: Path, npm: tuple[str, ...], env: Mapping[str, str], report: Progress) -> None:
+def _install(
+    wanted: Lock,
+    home: Path,
+    npm: tuple[str, ...],
+    env: Mapping[str, str],
+    report: Progress,
+    complete: Callable[[Path], None],
+) -> None:
     key, parent, began = wanted.package.key, home.parent, time.monotonic()
     for stale in parent.glob("part-*"):
         shutil.rmtree(stale, ignore_errors=True)  # of installers that were killed: it is our turn
@@ -149,6 +166,7 @@ def _install(wanted: Lock, home: Path, npm: tuple[str, ...], env: Mapping[str, s
                 f"cannot install {key}: its package for this machine is not in the registry",
                 fix=f"put {wanted.package.binary} on PATH",
             )
+        complete(work)
         tree, files, size = measure(work)
         taken = time.monotonic() - began
         made = Stamp(wanted.version, tree, files, size, round(taken, 1))
