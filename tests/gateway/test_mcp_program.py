@@ -95,6 +95,13 @@ def test_files_on_the_command_line(env: dict[str, str], tmp_path: Path, monkeypa
     assert binds == [str(config), f"{work}/server.py"], "the working folder is not shown whole"
 
 
+def test_a_program_behind_env(env: dict[str, str], tmp_path: Path) -> None:
+    server = executable(tmp_path / "opt/server/bin/server")
+    argv = ["/usr/bin/env", "-i", "X=1", str(server), "--y"]
+    assert shown(argv, env) == (argv, [str(tmp_path / "opt/server")], [])
+    assert shown(["env"], env)[0] == ["/usr/bin/env"]
+
+
 def test_more_paths_on_request(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     assert shown(["cat"], env, [tmp_path / "data"])[1] == [str(tmp_path / "data")]
@@ -103,6 +110,7 @@ def test_more_paths_on_request(env: dict[str, str], tmp_path: Path) -> None:
 def test_launchers_are_known(env: dict[str, str], tmp_path: Path) -> None:
     executable(tmp_path / "user/.local/bin/npx")
     assert find(["npx", "-y", "x"], env).launcher
+    assert find(["env", "A=1", "npx", "-y", "x"], env).launcher
     assert not find(["cat"], env).launcher
 
 

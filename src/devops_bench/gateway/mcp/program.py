@@ -28,16 +28,15 @@ _VENV_HOME = re.compile(r"^home\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A server's command as it runs inside. `path` are folders for its PATH, before the system's."""
+    """A server's command as it runs inside. `path` are folders for its PATH, before the system's.
+
+    `launcher`: it is a program that fetches what it runs, which the closed network prevents.
+    """
 
     argv: tuple[str, ...]
     binds: tuple[Bind, ...]
     path: tuple[str, ...]
-
-    @property
-    def launcher(self) -> bool:
-        """True for programs that fetch what they run, which the closed network prevents."""
-        return any(Path(word).name in LAUNCHERS for word in self.argv[:1])
+    launcher: bool = False
 
 
 def find(argv: Sequence[str], env: Mapping[str, str], extra: Sequence[Path] = ()) -> Program:
@@ -48,13 +47,20 @@ def find(argv: Sequence[str], env: Mapping[str, str], extra: Sequence[Path] = ()
     if not argv:
         raise ConfigError("the MCP server has no command", fix="set AGENT_MCP_SERVER to its command line")
     search = _Search(env)
-    first = search.program(argv[0])
-    words = [str(first), *(search.word(word) for word in argv[1:])]
+    words = [str(search.program(argv[0]))]
+    rest = list(argv[1:])
+    if Path(argv[0]).name == "env":
+        # `env NAME=value program ...`: what it starts is the program.
+        while rest and (rest[0].startswith("-") or "=" in rest[0]):
+            words.append(rest.pop(0))
+        words += [str(search.program(rest.pop(0)))] if rest else []
+    launcher = Path(words[-1]).name in LAUNCHERS
+    words += [search.word(word) for word in rest]
     for path in extra:
         if not path.exists():
             raise ConfigError(f"the MCP server's path {path} does not exist")
         search.roots.append(path.absolute())
-    return Program(tuple(words), search.binds(), tuple(dict.fromkeys(search.path)))
+    return Program(tuple(words), search.binds(), tuple(dict.fromkeys(search.path)), launcher)
 
 
 class _Search:
