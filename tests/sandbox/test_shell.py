@@ -85,3 +85,22 @@ def test_the_agent_cannot_reach_the_shells_own_pipes(box: Sandbox) -> None:
         ]
         listed = shell.run(bash("ls -l /proc/self/fd | grep -c pipe:"), timeout=DEADLINE).text().strip()
         assert listed == "1", "the one pipe is to grep"
+
+
+def test_a_stopped_command_is_waited_for_and_ends_at_its_limit(any_box: Sandbox) -> None:
+    with any_box.shell() as shell:
+        done = shell.run(bash("(sleep 0.3; kill -CONT $$) & kill -STOP $$; echo went on"), timeout=DEADLINE)
+        assert (done.exit, done.text()) == (0, "went on\n")
+        assert shell.run(bash("kill -STOP $$"), timeout=0.5).timed_out
+        assert shell.run(["echo", "next"], timeout=DEADLINE).text() == "next\n"
+
+
+def test_a_shell_that_no_longer_answers_ends_with_its_command(any_box: Sandbox) -> None:
+    with any_box.shell() as shell, pytest.raises(ShellEnded):
+        # The shell itself stopped, as any process of the agent may do to it.
+        shell.run(bash("kill -STOP $PPID; sleep 1000"), timeout=0.5)
+
+
+def test_many_short_commands_in_a_row_all_end(box: Sandbox) -> None:
+    with box.shell() as shell:
+        assert [shell.run(["true"], timeout=DEADLINE).exit for _ in range(200)] == [0] * 200

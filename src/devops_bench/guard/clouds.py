@@ -62,6 +62,7 @@ def gcloud(call: Call, context: GuardContext) -> Refusal | None:
     group, verb, names = words[at], (words[at + 1] if len(words) > at + 1 else ""), words[at + 2 :]
     if group == "node-pools":
         names = list(line.all("cluster"))
+        verb = "add" if verb == "create" else verb
     return _cluster(call, context, line, verb, names)
 
 

@@ -103,7 +103,7 @@ def _server_in(texts: tuple[str, ...], wanted: list[str], clusters: list[str], c
         for cluster in picked:
             server = config.servers.get(cluster)
             if server is None:
-                return f"context {name or '(none)'} leads to no known server" if wanted or clusters else None
+                return f"context {name or '(none)'} leads to no known server" if config.servers else None
             if not context.owns_server(server):
                 return f"{server} is not this task's API server"
     return None

@@ -50,7 +50,10 @@ def judge_tool(server: str, tool: str, args: Mapping[str, Any], context: GuardCo
             return call.refuse(Rule.NEW_CLUSTER, "it would make a new cluster")
         names = [value for name, value in found if name in _CLUSTER_ARGS]
         if not names:
-            names = [_cluster_part(value) for name, value in found if name in {"name", "parent"}]
+            paths = [value for name, value in found if name in {"name", "parent"} and "/clusters/" in value]
+            names = [_cluster_part(path) for path in paths]
+        if not names and not pools and isinstance(args.get("name"), str):
+            names = [str(args["name"])]
         if not names:
             return call.refuse(Rule.FOREIGN_CLUSTER, "it does not name its cluster")
         return _first_foreign(call, names, context)

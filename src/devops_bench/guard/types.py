@@ -123,9 +123,13 @@ class Call:
 
     def refuse(self, rule: Rule, reason: str) -> Refusal:
         """A refusal of this call."""
-        line = " ".join([self.tool, *self.args])
-        shown = "".join(char if char.isprintable() else " " for char in line[: EXCERPT_CHARS + 1])
-        return Refusal(rule, self.tool, reason, shown if len(shown) <= EXCERPT_CHARS else shown[:-1] + "…")
+        return Refusal(rule, self.tool, _shown(reason), _shown(" ".join([self.tool, *self.args])))
+
+
+def _shown(text: str) -> str:
+    """Hostile text on one line, printable and short."""
+    line = "".join(char if char.isprintable() else " " for char in text[: EXCERPT_CHARS + 1])
+    return line if len(line) <= EXCERPT_CHARS else line[: EXCERPT_CHARS - 1] + "…"
 
 
 def _address(url: str) -> tuple[str, int] | str:

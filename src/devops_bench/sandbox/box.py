@@ -22,6 +22,7 @@ from devops_bench.sandbox.launch import TAG, Tree, communicate
 from devops_bench.sandbox.layout import SandboxSpec
 from devops_bench.sandbox.mode import SandboxMode
 from devops_bench.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
+from devops_bench.sandbox.syscalls import filter_fd
 
 if TYPE_CHECKING:
     from devops_bench.sandbox.shell import Shell
@@ -168,11 +169,25 @@ class Sandbox:
     ) -> Started:
         inside = self.environment(env)
         options = layout.options(self.spec, self._control, inside, cwd or layout.WORKSPACE, self.network)
-        with _Arguments(options) as args:
-            command = ["bwrap", "--args", str(args), "--", *argv]
-            tree = Tree(
-                command, {}, [args, *fds], self.tag, bare=False, split=split, cwd=Path("/"), executable=self.mode.bwrap
-            )
+        filtering = filter_fd()
+        own = [filtering] if filtering is not None else []
+        options += [word for fd in own for word in ("--seccomp", str(fd))]
+        try:
+            with _Arguments(options) as args:
+                command = ["bwrap", "--args", str(args), "--", *argv]
+                tree = Tree(
+                    command,
+                    {},
+                    [args, *own, *fds],
+                    self.tag,
+                    bare=False,
+                    split=split,
+                    cwd=Path("/"),
+                    executable=self.mode.bwrap,
+                )
+        finally:
+            for fd in own:
+                os.close(fd)
         forwarder = None
         try:
             if self.network is Network.CLOSED and self.spec.reach:

@@ -20,7 +20,7 @@ from typing import IO
 
 from devops_bench import settings
 from devops_bench.errors import HarnessError
-from devops_bench.process import tagged
+from devops_bench.process import tagged, wait_ended
 from devops_bench.sandbox.completed import CappedOutput, Completed, Limit
 from devops_bench.sandbox.disk import DiskWatch
 from devops_bench.sandbox.lasting import lasting
@@ -101,7 +101,10 @@ class Tree:
         finally:
             os.close(ready_read)
         self.pidfd = os.pidfd_open(self.process.pid)
-        self.leaf = _leaf(self.process.pid)
+        chain = descendants(self.process.pid)  # bubblewrap, its init, the gate
+        self.leaf = chain[-1]
+        # bubblewrap ends before what it kills has ended; with the init of a namespace everything in it is gone.
+        self._init = os.pidfd_open(chain[1]) if not bare and len(chain) > 1 else None
 
     def _await_ready(self, ready: int) -> None:
         """One byte at the gate says that the namespaces stand and the shell runs."""
@@ -194,8 +197,10 @@ class Tree:
         """End everything now."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):
-            self.process.kill()
+        if self.process.returncode is None:
+            # Not Popen.kill, which reaps what has ended, and with it the figures that wait4 gives.
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
         if self.bare:
             self._cage.kill()
             for pid in tagged(TAG, self.tag):
@@ -215,6 +220,9 @@ class Tree:
                 self.process.returncode = os.waitstatus_to_exitcode(status)
             except ChildProcessError:
                 self.process.returncode = -signal.SIGKILL
+        init: int | None = getattr(self, "_init", None)
+        if init is not None:
+            wait_ended(init, 10.0)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 with suppress(OSError):
@@ -224,7 +232,7 @@ class Tree:
             # Before its pipe closes: it must not act on a group number that may be another's by now.
             guard.kill()
             guard.wait()
-        for name in ("_gate", "_lifeline", "pidfd"):
+        for name in ("_gate", "_lifeline", "pidfd", "_init"):
             fd = getattr(self, name, None)
             if fd is not None:
                 os.close(fd)
@@ -311,11 +319,6 @@ def split_command(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Options and command of a bubblewrap line, parted at its `--`."""
     at = list(argv).index("--") + 1
     return argv[:at], argv[at:]
-
-
-def _leaf(pid: int) -> int:
-    """The one process at the end of the chain bubblewrap, its init, the gate."""
-    return descendants(pid)[-1]
 
 
 def _register(selector: selectors.BaseSelector, stream: IO[bytes] | None, data: object) -> None:

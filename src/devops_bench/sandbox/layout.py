@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from devops_bench.errors import HarnessError
+from devops_bench.sandbox import procfs
 from devops_bench.sandbox.limits import SandboxLimits
 from devops_bench.sandbox.mode import ISOLATION
 from devops_bench.sandbox.network import Endpoint, Network
@@ -124,7 +125,7 @@ def options(spec: SandboxSpec, control: Path, env: Mapping[str, str], workdir: s
         binds.append(Bind(neutral(Path(spec.kubectl[0])), f"{REAL_TOOLS}/kubectl"))
     binds += [Bind(spec.home, HOME, True), Bind(spec.workspace, WORKSPACE, True)]
     binds += [replace(bind, source=neutral(bind.source)) for bind in spec.binds]
-    out += ["--proc", "/proc", "--dev", "/dev"]
+    out += ["--proc", "/proc", *procfs.options(), "--dev", "/dev"]
     out += ["--size", str(64 << 20), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     out += ["--size", str(spec.limits.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
     out += ["--dir", "/var/tmp", "--symlink", "../run", "/var/run"]  # noqa: S108

@@ -46,8 +46,9 @@ class SandboxLimits:
 class Figures:
     """CPU seconds and peak memory in bytes of a tree; None where not known. `source`: cgroup2, cgroup1 or rusage.
 
-    Memory is what processes hold, not the kernel's cache of files they read: the largest sum seen of all processes
-    together, and at least the largest that any single one ever had.
+    Memory is what processes hold, not the kernel's cache of files they read: the largest sum over all processes that
+    was seen by looking a few times a second. For a command too short to be seen it is the kernel's own peak, which
+    counts cached files, or that of the largest process, which counts ours before it became the command; the smaller.
     """
 
     cpu_sec: float | None
@@ -150,7 +151,8 @@ class Cage:
     def figures(self, usage: resource.struct_rusage | None) -> Figures:
         """What the tree took; `usage` is wait4's answer, the fallback."""
         largest = usage.ru_maxrss * 1024 if usage is not None else 0
-        peak = max(self.held, largest) or None
+        bounds = [bound for bound in (self._kernel_peak(), largest) if bound]
+        peak = self.held or (min(bounds) if bounds else None)
         if "all" in self.folders:
             spent = _pairs(self.folders["all"] / "cpu.stat").get("usage_usec")
             if spent is not None:
@@ -162,6 +164,13 @@ class Cage:
         if usage is None:
             return Figures(None, None, "none")
         return Figures(usage.ru_utime + usage.ru_stime, largest, "rusage")
+
+    def _kernel_peak(self) -> int:
+        for controller, name in (("all", "memory.peak"), ("memory", "memory.max_usage_in_bytes")):
+            if controller in self.folders:
+                text = _read(self.folders[controller] / name)
+                return int(text) if text.isdigit() else 0
+        return 0
 
     def close(self) -> None:
         """Remove the folders."""

@@ -3,6 +3,9 @@
 Commands go in through a pipe, exit codes come back through another, and each command's output has a FIFO of its own, so
 that what a background process still writes never lands in a later result. Every command is a new bash in its own
 process group: on a timeout that group is killed, the shell and everything else stays.
+
+The shell does not use `wait -f`: bash has been seen to look for ever for the record of a process whose end it had told
+already. Plain `wait` also returns when a command is stopped, so the shell looks again until the process is gone.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from devops_bench.sandbox.watch import descendants
 
 SERVER = r"""
 set -m
+exec >/dev/null 2>&1
 in=$1 out=$2 dir=$3
 word() { IFS= read -r -d '' -u "$in" "$1"; }
 while word id && word where && word count; do
@@ -31,12 +35,14 @@ while word id && word where && word count; do
     eval "exec $in<&- $out>&-"
     cd -- "$where" && exec "${argv[@]}" <"$dir/$id.in"
   ) >"$dir/$id.out" 2>&1 &
-  printf '%s start %s\n' "$id" "$!" >&"$out"
-  wait -f "$!"
-  printf '%s exit %s\n' "$id" "$?" >&"$out"
+  pid=$!
+  printf '%s start %s\n' "$id" "$pid" >&"$out"
+  while wait "$pid"; code=$?; ((code > 128)) && kill -0 "$pid"; do sleep 0.1; done
+  printf '%s exit %s\n' "$id" "$code" >&"$out"
 done
 """
 DRAIN_SEC = 0.1
+GIVE_UP_SEC = 5.0  # after the KILL of a command: then the shell itself is broken and goes, too
 
 
 class ShellEnded(Exception):
@@ -119,7 +125,7 @@ class Shell:
         self._send((name, workdir, str(len(argv)), *argv))
         group: int | None = None
         code: int | None = None
-        timed_out = ended = False
+        timed_out = killed = ended = False
         with selectors.DefaultSelector() as selector:
             selector.register(self._reports, selectors.EVENT_READ, "report")
             selector.register(self._started.tree.pidfd, selectors.EVENT_READ, "died")
@@ -128,9 +134,15 @@ class Shell:
                 wait = deadline - time.monotonic()
                 if wait <= 0 and code is not None:
                     break  # a background process keeps the output open: not ours to wait for
+                if wait <= 0 and killed:
+                    self._started.tree.kill()
+                    deadline = time.monotonic() + GIVE_UP_SEC
+                    continue
                 if wait <= 0:
                     self._signal(group, signal.SIGKILL if timed_out else signal.SIGTERM)
-                    deadline, timed_out = time.monotonic() + 1.0, True
+                    killed = timed_out
+                    deadline = time.monotonic() + (GIVE_UP_SEC if killed else 1.0)
+                    timed_out = True
                     continue
                 for key, _mask in selector.select(wait):
                     if key.data == "output":
