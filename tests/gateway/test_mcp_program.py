@@ -102,6 +102,16 @@ def test_a_program_behind_env(env: dict[str, str], tmp_path: Path) -> None:
     assert shown(["env"], env)[0] == ["/usr/bin/env"]
 
 
+def test_a_shim_of_a_version_manager_stands_for_the_program(env: dict[str, str], tmp_path: Path) -> None:
+    root = tmp_path / "user/.somenv"
+    real = executable(root / "versions/3.12/bin/runtime", "\x7fELF")
+    shim = executable(root / "shims/runtime", "#!/bin/sh\nexec somenv exec runtime\n")
+    env["PATH"] = f"{shim.parent}:/usr/bin"
+    assert shown(["runtime"], env)[1] == [str(shim.parent)], "no manager to ask"
+    executable(root / "bin/somenv", f'#!/bin/sh\n[ "$1 $2" = "which runtime" ] && echo {real}\n')
+    assert shown(["runtime"], env) == ([str(real)], [str(real.parents[1])], [str(real.parent)])
+
+
 def test_more_paths_on_request(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     assert shown(["cat"], env, [tmp_path / "data"])[1] == [str(tmp_path / "data")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ KUBECONFIG = "{kubeconfig}"
 LAUNCHERS = frozenset({"npx", "npx-cli.js", "uvx", "uv", "pipx", "bunx", "docker", "podman", "deno"})
 SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 # Folders that hold more than one program.
+SHIM_SEC = 10.0
 _TOP = ("home", "root", "opt", "srv", "mnt", "media", "tmp", "var", "var/tmp", "run", "etc")
 _BROAD = (Path("/"), *(Path("/", name) for name in _TOP))
 _VENV_HOME = re.compile(r"^home\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -83,7 +85,7 @@ class _Search:
                 raise ConfigError(
                     f"the MCP server's program {name!r} is not on PATH", fix="install it or give its path"
                 )
-            found = Path(at).absolute()
+            found = _behind_shim(Path(at).absolute())
             self.path.append(str(found.parent))
         if not found.is_file() or not os.access(found, os.X_OK):
             raise ConfigError(f"the MCP server's program {found} is not an executable file")
@@ -153,6 +155,28 @@ class _Search:
 
 def _shown(path: Path) -> bool:
     return any(Path(top) == path or Path(top) in path.parents for top in SHOWN)
+
+
+def _behind_shim(found: Path) -> Path:
+    """The program itself where a version manager (pyenv, nodenv, asdf ...) has only put a shim of it on PATH.
+
+    A shim needs the whole manager around it; the manager is asked what it stands for.
+    """
+    if found.parent.name != "shims":
+        return found
+    root = found.parent.parent
+    manager = root.name.lstrip(".")
+    command = shutil.which(manager, path=f"{root / 'bin'}:{root / 'libexec'}:{os.environ.get('PATH', '')}")
+    if command is None:
+        return found
+    try:
+        done = subprocess.run(
+            [command, "which", found.name], capture_output=True, text=True, timeout=SHIM_SEC, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return found
+    target = Path(done.stdout.strip())
+    return target if done.returncode == 0 and target.is_absolute() and target.is_file() else found
 
 
 def _venv(found: Path) -> Path | None:
