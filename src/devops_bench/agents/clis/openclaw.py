@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from devops_bench.agents.base import AgentTask, CallStatus, EndReason, Step, ToolCall, Usage
@@ -115,24 +116,35 @@ class OpenClaw:
         session = loose.text(envelope.get("sessionId"))
         events, errors = read_events(Home(left.home), DATABASE, session)
         messages = [loose.mapping(event.get("message")) for event in events if event.get("type") == "message"]
-        results = {loose.text(one.get("toolCallId")): one for one in messages if one.get("role") == "toolResult"}
         asked = [one for one in messages if one.get("role") == "assistant"]
-        steps = tuple(self._step(one, results, task) for one in asked if loose.items(one.get("content")))
+        steps = self._steps(messages, task)
         failed = loose.mapping(envelope.get("error"))
         said = [loose.text(asked[-1].get("errorMessage")) if asked else "", loose.text(failed.get("message"))]
         errors += tuple(" ".join(text.split())[:500] for text in said if text)
         end, raw = _end(envelope, loose.text(asked[-1].get("stopReason")) if asked else "")
         used = [name for step in steps for call in step.tool_calls if (name := self._skill(call))]
         usages = [step.usage for step in steps if step.usage]
-        total = usages[0] if usages else None
-        for usage in usages[1:]:
-            total = usage.plus(total) if total else usage
+        total = reduce(Usage.plus, usages) if usages else None
         output = loose.text(envelope.get("final"))
         return Reading(steps, output, end, raw, errors, total, skills_used=tuple(used), session=session)
 
     def _skill(self, call: ToolCall) -> str | None:
         """A skill is used by reading its file."""
         return skill_file(call.args) if call.name == "read" and call.status is CallStatus.OK else None
+
+    def _steps(self, messages: Sequence[Mapping[str, Any]], task: AgentTask) -> tuple[Step, ...]:
+        """A reply that asks for a tool that does not exist is not kept; what the model was told of it is."""
+        results = {loose.text(one.get("toolCallId")): one for one in messages if one.get("role") == "toolResult"}
+        steps: list[Step] = []
+        for one in messages:
+            if one.get("role") == "assistant" and loose.items(one.get("content")):
+                steps.append(self._step(one, results, task))
+                for call in steps[-1].tool_calls:
+                    results.pop(call.call_id, None)
+            elif one.get("role") == "toolResult" and loose.text(one.get("toolCallId")) in results:
+                call = self._call({"name": one.get("toolName"), "id": one.get("toolCallId")}, one, 0.0, task)
+                steps.append(Step("agent", tool_calls=(call,), time=call.started))
+        return tuple(steps)
 
     def _step(self, message: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], task: AgentTask) -> Step:
         parts = [loose.mapping(part) for part in loose.items(message.get("content"))]
@@ -162,7 +174,7 @@ class OpenClaw:
             result=loose.words(result.get("content")),
             status=CallStatus.ERROR if failed else CallStatus.OK,
             kind=kind_of(self, task, name),
-            started=min(ended, max(asked, ended - took / 1000)) if took is not None else min(asked, ended),
+            started=min(ended, max(asked, ended - took / 1000)) if took is not None else min(asked or ended, ended),
             ended=ended,
             call_id=loose.text(part.get("id")),
         )

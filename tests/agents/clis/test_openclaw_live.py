@@ -1,0 +1,84 @@
+"""The real OpenClaw in the real sandbox against a scripted model. Each start costs some 15 CPU-seconds: few by default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devops_bench.agents.base import CallStatus, EndReason, ToolKind
+from devops_bench.agents.clis.openclaw import OpenClaw
+from devops_bench.sandbox import SandboxMode
+from tests.agents.clis.live import WORD, offered, play
+
+pytestmark = pytest.mark.sandbox
+soak = pytest.mark.soak
+
+EVERYTHING = """
+turns:
+  - text: I look first.
+    calls:
+      - shell: pwd && id -u && exit 3
+      - file: {action: write, path: /workspace/a.txt, content: alpha}
+      - mcp: {tool: echo, server: k8s, args: {text: salut}}
+  - skill: read-the-runbook
+  - text: All is well.
+    usage: {input: 1000, output: 50, cached: 200}
+"""
+
+
+def test_shell_file_mcp_and_skill(mode: SandboxMode, tmp_path: Path) -> None:
+    result = play(OpenClaw(), mode, tmp_path / "r", EVERYTHING, mcp=[], skills=True, timeout=300)
+    run = result.run
+    assert (run.end, run.output, run.errors) == (EndReason.COMPLETED, "All is well.", ())
+    shell, write, echo, skill = run.tool_calls
+    assert "/workspace" in shell.result and "1000" in shell.result and shell.status is CallStatus.ERROR
+    assert (result.workspace / "a.txt").read_text() == "alpha" and write.status is CallStatus.OK
+    assert (echo.kind, echo.result, result.mcp_calls) == (ToolKind.MCP, "salut", ["echo"])
+    assert WORD in skill.result and run.skills_used == ("read-the-runbook",)
+    assert run.model_turns == 3 and run.usage is not None and run.usage.cached == 200
+    assert OpenClaw.builtin_tools < offered(result) and "k8s__echo" in offered(result)
+    assert result.box["network"] == "closed"
+
+
+@soak
+def test_a_baseline_run_is_offered_its_own_tools_and_no_others(mode: SandboxMode, tmp_path: Path) -> None:
+    result = play(OpenClaw(), mode, tmp_path / "r", "turns: [{text: Done.}]", timeout=300)
+    assert offered(result) == OpenClaw.builtin_tools and b"SKILL.md" not in result.bodies[0]
+    assert result.run.end is EndReason.COMPLETED and len(result.exchanges) == 1
+
+
+FAULTS = {
+    "429": ("{fault: 429}", EndReason.API_ERROR, "http_429"),
+    "500": ("{fault: 500}", EndReason.API_ERROR, "http_500"),
+    "401": ("{fault: 401}", EndReason.API_ERROR, "http_401"),
+    "empty": ("{fault: empty}", EndReason.EMPTY, "empty"),
+    "garbage": ("{fault: garbage}", EndReason.API_ERROR, "bad_reply"),
+    "cut": ("{fault: cut}", EndReason.API_ERROR, "bad_reply"),
+    "refusal": ("{fault: refusal}", EndReason.REFUSED, "content_filter"),
+}
+
+
+@pytest.mark.parametrize("fault", [name if name == "429" else pytest.param(name, marks=soak) for name in FAULTS])
+def test_a_model_fault_ends_it(mode: SandboxMode, tmp_path: Path, fault: str) -> None:
+    turn, end, raw = FAULTS[fault]
+    result = play(OpenClaw(), mode, tmp_path / "r", f"turns: [{turn}]", timeout=300)
+    assert (result.run.end, result.run.raw_end) == (end, raw)
+    if raw.startswith("http"):
+        assert len(result.exchanges) == 1, "nothing is tried again"
+
+
+@soak
+def test_the_time_limit(mode: SandboxMode, tmp_path: Path) -> None:
+    result = play(OpenClaw(), mode, tmp_path / "r", "turns: [{shell: sleep 600}, {text: Never.}]", timeout=90)
+    assert (result.run.end, result.run.raw_end) == (EndReason.TIMEOUT, "timeout")
+    assert [call.name for call in result.run.tool_calls] == ["exec"]
+
+
+@soak
+@pytest.mark.parametrize("wire", [wire for wire in OpenClaw.wires if wire != "google"])
+def test_it_speaks_the_other_wires_too(mode: SandboxMode, tmp_path: Path, wire: str) -> None:
+    scenario = "turns: [{shell: echo hello}, {text: All is well.}]"
+    result = play(OpenClaw(), mode, tmp_path / "r", scenario, timeout=300, wire=wire)
+    assert (result.run.end, result.run.output, result.run.errors) == (EndReason.COMPLETED, "All is well.", ())
+    assert "hello" in result.run.tool_calls[0].result and offered(result) == OpenClaw.builtin_tools
