@@ -21,9 +21,10 @@ def descendants(pid: int) -> list[int]:
     while todo:
         here = todo.pop()
         found.append(here)
-        for task in Path(f"/proc/{here}/task").glob("*/children"):
-            with suppress(OSError):
-                todo += [int(child) for child in task.read_text().split()]
+        with suppress(OSError):  # it may end between any two looks
+            for task in Path(f"/proc/{here}/task").glob("*/children"):
+                with suppress(OSError):
+                    todo += [int(child) for child in task.read_text().split()]
     return found
 
 
