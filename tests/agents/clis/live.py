@@ -59,6 +59,7 @@ def play(
     before: Mapping[str, str] | None = None,
     wire: str | None = None,
     granted: Callable[[McpGrant], McpGrant] = lambda grant: grant,
+    model: str = "scripted:s",
     **more: Any,
 ) -> Result:
     """Play `scenario` (YAML). `mcp` are flags for the test server, None: no server. `before`: workspace files.
@@ -72,11 +73,11 @@ def play(
     activity: list[tuple[str, dict[str, Any]]] = []
     bodies: list[bytes] = []
     with ExitStack() as stack:
-        model = stack.enter_context(
+        gateway = stack.enter_context(
             ModelGateway(
                 Scripted(load_scenarios(root / "scenarios"), "scripted:s"),
                 wire=wire or cli.wires[0],
-                model="scripted:s",
+                model=model,
                 caps=Caps(requests=turns),
                 ending_status=getattr(cli, "ending_status", None),
                 patience=Patience(idle=patience, wait=0.5),
@@ -87,7 +88,7 @@ def play(
         if mcp is not None:
             command = [sys.executable, str(MCP_SERVER), *mcp]
             server = stack.enter_context(McpGateway(command, mode=mode, folder=root / "mcp", server="k8s"))
-        reach = [Endpoint(*model.address), *([Endpoint(*server.address)] if server else [])]
+        reach = [Endpoint(*gateway.address), *([Endpoint(*server.address)] if server else [])]
         spec = SandboxSpec(root / "home", root / "workspace", reach=tuple(reach), binds=found.binds)
         box = stack.enter_context(Sandbox(mode, spec))
         for name, text in (before or {}).items():
@@ -102,14 +103,14 @@ def play(
             workspace=root / "workspace",
             home=root / "home",
             sandbox=box,
-            endpoint=ModelEndpoint(wire or cli.wires[0], "scripted:s", base_url=model.base_url(), key=model.token),
+            endpoint=ModelEndpoint(wire or cli.wires[0], model, base_url=gateway.base_url(), key=gateway.token),
             grants=Grants(mcp=granted(server.grant(box)) if server else None, skills_paths=paths),
             limits=Limits(timeout_sec=timeout, max_turns=turns, output_bytes=16 << 20),
             env={},
             emit=lambda kind, fields: activity.append((kind, dict(fields))),
-            exchanges=model.exchanges,
+            exchanges=gateway.exchanges,
             **more,
         )
         run = CliAgent(cli).run(task)
         calls = [call.tool for call in server.calls()] if server else []
-        return Result(run, model.exchanges(), activity, bodies, calls, root / "workspace", root / "home", box.info())
+        return Result(run, gateway.exchanges(), activity, bodies, calls, root / "workspace", root / "home", box.info())

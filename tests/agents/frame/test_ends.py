@@ -90,6 +90,9 @@ CASES: dict[str, tuple[Reading, Facts, EndReason, str]] = {
     "a missing grant": (
         MUTE, facts(fault("refused", error="grant_missing: +mcp")), EndReason.CRASHED, "grant_missing",
     ),
+    "an MCP server that the CLI went on without": (
+        DONE, replace(FACTS, broken_grant="failed"), EndReason.CRASHED, "grant_missing",
+    ),
     "out of time": (MUTE, replace(FACTS, timed_out=True, exit=124), EndReason.TIMEOUT, "timeout"),
     "out of time while the model hangs": (
         MUTE, facts(CALLS, fault("hang"), timed_out=True, exit=124), EndReason.TIMEOUT, "timeout",

@@ -21,6 +21,8 @@ from devops_bench.agents.skills import Skill
 
 MCP_FILE = ".claude/mcp.json"
 SYNTHETIC = "<synthetic>"  # the model of messages that the CLI writes itself
+OFF = {f"cc-plugin-{name}@builtin": False for name in ("agents-md", "privacy", "plugin-authoring")}
+NO_PLUGINS = ("--settings", json.dumps({"enabledPlugins": OFF}))  # they come with the CLI; one brings a skill
 ON = (
     "IS_SANDBOX", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_GROWTHBOOK",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY", "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "CLAUDE_CODE_DISABLE_REFUSAL_RETRY",
@@ -33,8 +35,7 @@ class Claude:
     """The adapter."""
 
     key, title, package, binary = "claude", "Claude Code", "@anthropic-ai/claude-code", "claude"
-    wires = ("anthropic",)
-    skills_folder = ".claude/skills"
+    wires, skills_folder = ("anthropic",), ".claude/skills"
     mcp_name = "mcp__{server}__{tool}"
     builtin_tools = frozenset({"Bash", "Edit", "Glob", "Grep", "Read", "Write"})
     skill_tools = frozenset({"Skill"})
@@ -45,7 +46,7 @@ class Claude:
         tools = sorted(granted(self, task) | (self.skill_tools if skills else frozenset()))
         argv = [
             *program, "-p", "--output-format", "stream-json", "--verbose", "--model", task.endpoint.model,
-            "--permission-mode", "bypassPermissions", "--tools", ",".join(tools), "--strict-mcp-config",
+            "--permission-mode", "bypassPermissions", "--tools", ",".join(tools), "--strict-mcp-config", *NO_PLUGINS,
             "--max-turns", str(task.limits.max_turns), "--session-id", str(uuid.uuid5(uuid.NAMESPACE_OID, task.prompt)),
             *(["--setting-sources=user"] if skills else ["--setting-sources=", "--disable-slash-commands"]),
         ]  # fmt: skip
@@ -54,13 +55,13 @@ class Claude:
             server = {"type": "stdio", "command": mcp.argv[0], "args": mcp.argv[1:]}
             files[MCP_FILE] = json.dumps({"mcpServers": {mcp.server: server}})
             argv += ["--mcp-config", f"{task.sandbox.home}/{MCP_FILE}"]
-        # How long a model may be silent is the gateway's to say.
-        patience = str(int(max(task.limits.timeout_sec, 60) * 1000))
+        patience = str(int(max(task.limits.timeout_sec, 60) * 1000))  # a silent model is the gateway's to end
         env = {
             **dict.fromkeys(ON, "1"),
             "ANTHROPIC_BASE_URL": task.endpoint.base_url or "",
             "ANTHROPIC_API_KEY": task.endpoint.key or "",
-            "ENABLE_TOOL_SEARCH": "false", "MCP_TIMEOUT": "30000",
+            "ENABLE_TOOL_SEARCH": "false",
+            "MCP_TIMEOUT": "30000",
             **dict.fromkeys(("CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_ATTRIBUTION_HEADER"), "0"),
             **dict.fromkeys(("API_TIMEOUT_MS", "CLAUDE_STREAM_IDLE_TIMEOUT_MS"), patience),
         }

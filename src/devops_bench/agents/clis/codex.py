@@ -95,7 +95,9 @@ class Codex:
         end, raw, errors = _end(closing)
         output = text(said[-1].get("text")) if said and end is EndReason.COMPLETED else ""
         usage = _usage(mapping(closing.get("usage")))
-        return Reading(told.steps(), output, end, raw, errors, usage, skills_used=tuple(told.skills), session=thread)
+        mcp, lost = task.grants.mcp, b"required MCP servers failed" in left.stderr
+        servers = {mcp.server: "failed"} if mcp is not None and lost else {}
+        return Reading(told.steps(), output, end, raw, errors, usage, None, (), tuple(told.skills), servers, thread)
 
 
 def _rollout(told: Transcript, lines: Sequence[bytes]) -> None:

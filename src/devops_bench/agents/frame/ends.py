@@ -37,14 +37,16 @@ class Facts:
     """What is known beside the CLI's words.
 
     `exchanges` None: no gateway stands behind this run. `flooded`: it was ended because it printed more than
-    `output_bytes`. `limit`: the sandbox's limit that ended it (memory, disk ...). `steps`: how many the trajectory has.
-    `stderr_tail`: the last line that it printed there.
+    `output_bytes`. `broken_grant`: the CLI's own word that a granted MCP server is not there. `limit`: the sandbox's
+    limit that ended it (memory, disk ...). `steps`: how many the trajectory has. `stderr_tail`: the last line that it
+    printed there.
     """
 
     exit: int
     timed_out: bool = False
     flooded: bool = False
     limit: str = ""
+    broken_grant: str = ""
     timeout_sec: float = 0.0
     output_bytes: int = 0
     steps: int = 0
@@ -67,6 +69,8 @@ def settle(reading: Reading, facts: Facts) -> End:
     fault = terminal_fault(facts.exchanges or ())
     if fault is not None and fault.fault in {"cap", "refused"}:
         return _ended_by_gateway(fault)
+    if facts.broken_grant:
+        return End(EndReason.CRASHED, GRANT_MISSING, facts.broken_grant)
     if facts.timed_out and (fault is None or fault.fault in {"hang", "cut"}):
         return End(EndReason.TIMEOUT, "timeout", f"the time limit of {facts.timeout_sec:g} s was reached")
     if facts.flooded or facts.limit:

@@ -30,6 +30,7 @@ from devops_bench.sandbox import Bind, Completed
 
 Find = Callable[[Cli, Mapping[str, str]], Installation | None]
 MAX_ERRORS = 20
+CONNECTED = "connected"
 
 
 class CliAgent:
@@ -188,6 +189,7 @@ def _account(cli: Cli, ran: Ran, reading: Reading, task: AgentTask, version: str
             exit=ran.left.exit,
             timed_out=ran.left.timed_out,
             flooded=ran.flooded,
+            broken_grant=_broken_grant(reading, task),
             limit=str(getattr(ran.completed, "killed_by", None) or ""),
             timeout_sec=task.limits.timeout_sec,
             output_bytes=task.limits.output_bytes,
@@ -217,6 +219,13 @@ def _account(cli: Cli, ran: Ran, reading: Reading, task: AgentTask, version: str
         version=version,
         raw_end=end.raw,
     )
+
+
+def _broken_grant(reading: Reading, task: AgentTask) -> str:
+    """Why the MCP server is not really there, if the CLI says so: several go on without it and report a success."""
+    mcp = task.grants.mcp
+    state = reading.mcp_servers.get(mcp.server, CONNECTED) if mcp is not None else CONNECTED
+    return "" if state in {CONNECTED, "pending"} else f"the CLI says that its MCP server is not there: {state}"
 
 
 def _last_words(steps: Sequence[Step]) -> str:
