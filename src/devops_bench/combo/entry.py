@@ -125,7 +125,10 @@ def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:
 
 
 def run_guarded(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
-    """As `run_here`; whatever escapes it is our fault and still leaves an outcome."""
+    """As `run_here`, in a process of its own; whatever escapes it is our fault and still leaves an outcome."""
+    from devops_bench.sandbox import disk
+
+    disk.separate()  # before anything starts a thread
     try:
         return run_here(request, log, redactor)
     except BaseException as error:

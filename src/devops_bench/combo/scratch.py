@@ -15,6 +15,7 @@ from pathlib import Path
 
 from devops_bench.errors import TransientError
 from devops_bench.paths import DIR_MODE
+from devops_bench.sandbox import SandboxLimits, disk
 
 PREFIX = "w-"
 NAMES = ("workspace", "home")
@@ -22,7 +23,7 @@ ROOTS = (Path("/var/tmp"), Path(tempfile.gettempdir()))  # noqa: S108 - only the
 
 
 def make(state_dir: Path) -> tuple[Path, Path]:
-    """Make the folders of one attempt and link them in `state_dir`; (workspace, home).
+    """Make the folders of one attempt, bounded as `sandbox.disk` can, and link them in `state_dir`; (workspace, home).
 
     TransientError when it cannot.
     """
@@ -34,9 +35,10 @@ def make(state_dir: Path) -> tuple[Path, Path]:
         (state_dir / name).symlink_to(base / name)
     try:
         base.mkdir(mode=DIR_MODE)
-        for name in NAMES:
-            (base / name).mkdir(mode=DIR_MODE)
+        limits = SandboxLimits()
+        disk.provide(base, NAMES, limits.disk_bytes, limits.disk_files)
     except OSError as error:
+        disk.withdraw(base)
         shutil.rmtree(base, ignore_errors=True)
         raise TransientError(f"cannot make a workspace: {error.strerror}", where=root) from error
     return base / "workspace", base / "home"
@@ -52,6 +54,7 @@ def remove(state_dir: Path) -> list[str]:
             continue
         # A link is believed only if it has the form that `make` gives it: never remove a folder of somebody else's.
         if base.parent in ROOTS and base.name.startswith(PREFIX):
+            disk.withdraw(base)
             shutil.rmtree(base, ignore_errors=True)
             if base.exists():
                 left.append(f"folder {base}")

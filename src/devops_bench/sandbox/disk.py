@@ -27,7 +27,7 @@ STORE = ".disk"
 NEARLY_FULL = 64 << 10
 _libc = ctypes.CDLL(None, use_errno=True)
 _separated: list[bool] = []
-_provided: dict[Path, Path] = {}
+_provided: dict[Path, tuple[Path, ...]] = {}  # base -> the folders that are bounded
 
 
 class DiskKind(StrEnum):
@@ -62,31 +62,29 @@ def provide(base: Path, names: Sequence[str], size: int, files: int) -> DiskKind
     store = base / STORE
     store.mkdir(mode=0o700)
     _mount("tmpfs", store, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},nr_inodes={files},mode=700")
+    _provided[base] = tuple(base / name for name in names)
     try:
         for name in names:
             (store / name).mkdir(mode=0o700)
             (base / name).mkdir(mode=0o700)
             _mount(str(store / name), base / name, None, MS_BIND, None)
     except OSError:
-        _provided[base] = store
         withdraw(base)
         raise
-    _provided[base] = store
     return DiskKind.TMPFS
 
 
 def withdraw(base: Path) -> None:
     """Unmount what `provide` mounted below `base`, so that the folder can be removed. Idempotent."""
-    if _provided.pop(base, None) is None:
-        return
-    for folder in (*(entry for entry in base.iterdir() if entry.name != STORE and entry.is_mount()), base / STORE):
-        _libc.umount2(os.fsencode(folder), MNT_DETACH)
+    bounded = _provided.pop(base, None)
+    for folder in (*bounded, base / STORE) if bounded is not None else ():
+        _libc.umount2(os.fsencode(folder), MNT_DETACH)  # one that was not mounted yet is no error
 
 
 def kind_of(folders: Sequence[Path]) -> DiskKind:
     """How `folders` are bounded now."""
-    for base in _provided:
-        if all(base in folder.parents for folder in folders):
+    for bounded in _provided.values():
+        if all(any(point in (folder, *folder.parents) for point in bounded) for folder in folders):
             return DiskKind.TMPFS
     return DiskKind.WATCHED
 
