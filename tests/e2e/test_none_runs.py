@@ -184,7 +184,7 @@ def test_the_same_combo_in_two_runs_waits_for_its_turn(world: World) -> None:
     until(lambda: [e for e in of(first, "phase") if e["phase"] == "agent"], "the first works")
     refused = world.call("run", "--no-wait", *world.matrix(task))
     assert refused.returncode == 4 and RID in refused.stderr
-    second = world.launch(*world.matrix(task))
+    second = world.launch(*world.matrix(task, max_parallel="2"))  # another matrix with the same combo
     until(lambda: of(second, "combo_waiting"), "the second waits")
     assert not of(second, "combo_started")
     (world.state / RID / "workspace" / "go").write_text("")

@@ -150,14 +150,24 @@ def test_findings_are_bounded_and_pass_the_redactor() -> None:
     assert agreement.as_dict()["told"] == 100
 
 
-def test_only_whole_replies_count_and_the_last_one_only_when_the_run_settled() -> None:
+def test_calls_of_whole_replies_are_sure_and_the_last_one_s_only_when_the_run_settled() -> None:
     def exchange(number: int, status: int = 200, fault: str = "") -> Exchange:
         return Exchange(number, 0.0, "google", "m", status=status, fault=fault, calls=(asked(id=str(number)),))
 
-    three = [exchange(1), exchange(2, fault="cut"), exchange(3, 500), exchange(4)]
-    assert [call.id for call in asked_calls(three, settled=True)] == ["1", "4"]
-    assert [call.id for call in asked_calls(three, settled=False)] == ["1"]
-    assert asked_calls([], settled=False) == []
+    def ids(calls: Sequence[AskedCall]) -> list[str]:
+        return [call.id for call in calls]
+
+    some = [exchange(1), exchange(2, fault="cut"), exchange(3, 500), exchange(4)]
+    assert [ids(part) for part in asked_calls(some, settled=True)] == [["1", "4"], ["2"]]
+    assert [ids(part) for part in asked_calls(some, settled=False)] == [["1"], ["4", "2"]]
+    assert asked_calls([], settled=False) == ([], [])
+
+
+def test_a_call_at_a_limit_may_be_told_or_not() -> None:
+    seen = Witnesses(asked=[asked()], maybe=[asked(OTHER)], settled=False)
+    assert compare([shell(), shell(OTHER)], seen).status is AgreementStatus.AGREES
+    assert compare([shell()], seen).status is AgreementStatus.AGREES
+    assert compare([], Witnesses(mcp=["pods_list"], settled=False)).status is AgreementStatus.AGREES
 
 
 def test_the_audit_log_is_folded_to_accepted_writes() -> None:

@@ -13,7 +13,7 @@ from devops_bench import settings
 from devops_bench.agents.base import Agent, ModelEndpoint, Usage
 from devops_bench.combo.request import Request
 from devops_bench.errors import ConfigError
-from devops_bench.gateway.model import Caps, Forward, ModelGateway, Scripted, wire_for
+from devops_bench.gateway.model import Caps, Forward, ModelGateway, Patience, Scripted, wire_for
 from devops_bench.gateway.model.upstream import Upstream
 from devops_bench.models import providers
 from devops_bench.models.exchange import Exchange
@@ -53,6 +53,7 @@ def open_model(
         wire=wire,
         model=asked,
         caps=caps_of(request),
+        patience=Patience.of(request.env),
         record=request.directory / RECORD,
         redactor=redactor,
         on_event=on_event,

@@ -18,7 +18,7 @@ from devops_bench.errors import BenchError
 from devops_bench.gateway.mcp import SERVER, McpGateway
 from devops_bench.gateway.model import ModelGateway
 from devops_bench.integrity.agreement import Told, Witnesses, asked_calls
-from devops_bench.models.exchange import Exchange
+from devops_bench.models.exchange import AskedCall, Exchange
 from devops_bench.models.providers import is_scripted
 from devops_bench.sandbox import Sandbox
 
@@ -90,8 +90,11 @@ def witnesses(run: AgentRun, had: Had, ended: float) -> Witnesses:
     settled = run.end in {EndReason.COMPLETED, EndReason.REFUSED, EndReason.EMPTY}
     # Without a tool's name it was no call that the gateway could read, and none that a transcript would tell.
     seen = [call.tool for call in had.mcp.calls() if call.tool] if had.mcp is not None else None
-    asked = asked_calls(had.model.exchanges(), settled=settled) if had.model is not None else None
-    return Witnesses(asked=asked, mcp=seen, server=SERVER, ended=ended, settled=settled)
+    asked: list[AskedCall] | None = None
+    maybe: list[AskedCall] = []
+    if had.model is not None:
+        asked, maybe = asked_calls(had.model.exchanges(), settled=settled)
+    return Witnesses(asked=asked, maybe=maybe, mcp=seen, server=SERVER, ended=ended, settled=settled)
 
 
 def _model(had: Had) -> dict[str, Any]:

@@ -71,12 +71,14 @@ class Change:
 class Witnesses:
     """What is known beside the transcript. None: that witness did not exist.
 
-    `asked` are the calls in the model's replies, `mcp` the tool names that reached the MCP server `server`, `changes`
-    the accepted writes. `users` are the identities of the agent's shell and of its MCP server. `ended` is when the
-    agent ended (epoch seconds), `settled` whether it ended by itself: a limit may fall between a call and its record.
+    `asked` are the calls in the model's replies, `maybe` those that may have been done or not, `mcp` the tool names that
+    reached the MCP server `server`, `changes` the accepted writes. `users` are the identities of the agent's shell and
+    of its MCP server. `ended` is when the agent ended (epoch seconds), `settled` whether it ended by itself: a limit may
+    fall between a call and its record.
     """
 
     asked: Sequence[AskedCall] | None = None
+    maybe: Sequence[AskedCall] = ()
     mcp: Sequence[str] | None = None
     changes: Sequence[Change] | None = None
     server: str = ""
@@ -99,14 +101,15 @@ class Agreement:
         return {"status": self.status.value, **self.counts, "differences": dict(sorted(kinds.items()))}
 
 
-def asked_calls(exchanges: Sequence[Exchange], *, settled: bool) -> list[AskedCall]:
-    """The calls that an agent must have seen: those of whole replies. Unless the run `settled` by itself, the last
-    reply's are left out: a limit may have fallen between asking and doing.
+def asked_calls(exchanges: Sequence[Exchange], *, settled: bool) -> tuple[list[AskedCall], list[AskedCall]]:
+    """The calls that an agent must have seen, and those that it may have: of replies that broke off, and of the last
+    whole one unless the run `settled` by itself (a limit may fall between asking and doing).
     """
-    whole = [one for one in exchanges if one.status == 200 and not one.fault]
+    sure = [one for one in exchanges if one.status == 200 and not one.fault]
+    broken = [one for one in exchanges if one.fault]
     if not settled:
-        whole = whole[:-1]
-    return [call for one in whole for call in one.calls]
+        sure, broken = sure[:-1], sure[-1:] + broken
+    return [call for one in sure for call in one.calls], [call for one in broken for call in one.calls]
 
 
 def changes_of(audit: Sequence[Mapping[str, Any]]) -> list[Change]:
@@ -140,7 +143,7 @@ def compare(told: Sequence[Told], seen: Witnesses, redact: Callable[[str], str] 
         return Agreement(AgreementStatus.NO_DATA, counts=counts)
     found: list[Finding] = []
     if seen.asked is not None:
-        found += _transcript(told, seen.asked, seen.server, redact)
+        found += _transcript(told, seen.asked, seen.maybe, seen.server, redact)
     if seen.mcp is not None:
         found += _mcp(told, seen)
     if seen.changes is not None:
@@ -170,8 +173,13 @@ def plain_name(name: str, server: str = "") -> str:
 
 
 def _transcript(
-    told: Sequence[Told], asked: Sequence[AskedCall], server: str, redact: Callable[[str], str]
+    told: Sequence[Told],
+    sure: Sequence[AskedCall],
+    maybe: Sequence[AskedCall],
+    server: str,
+    redact: Callable[[str], str],
 ) -> Iterator[Finding]:
+    asked = [*sure, *maybe]
     left = list(range(len(asked)))
     pairs: dict[int, int] = {}
     names = [plain_name(call.name, server) for call in asked]
@@ -198,7 +206,7 @@ def _transcript(
         elif not _same(asked[pairs[index]].args, own[index][1], redact):
             line = f"asked for {texts[pairs[index]]}, told as {own[index][1]}"
             yield _finding(Disagreement.ARGUMENTS, index, call.name, line)
-    for at in left:
+    for at in (at for at in left if at < len(sure)):
         yield _finding(Disagreement.ASKED_NOT_CLAIMED, None, asked[at].name, f"{asked[at].name} {texts[at]}")
 
 
