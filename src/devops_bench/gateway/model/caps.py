@@ -68,9 +68,12 @@ class Spent:
         return replace(self, turns=self.turns + 1) if tools else replace(self, others=self.others + 1)
 
     def answered(self, exchange: Exchange) -> Spent:
-        """With what a reply cost."""
-        tokens = exchange.tokens.total if exchange.tokens else 0
-        return replace(self, tokens=self.tokens + tokens, cost_usd=self.cost_usd + (exchange.cost_usd or 0.0))
+        """With the tokens of a reply."""
+        return replace(self, tokens=self.tokens + (exchange.tokens.total if exchange.tokens else 0))
+
+    def priced(self, exchange: Exchange) -> Spent:
+        """With what it cost."""
+        return replace(self, cost_usd=self.cost_usd + (exchange.cost_usd or 0.0))
 
     def beyond(self, caps: Caps, *, tools: bool) -> End | None:
         """The end that one more request would mean; None while there is room."""

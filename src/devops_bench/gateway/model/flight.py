@@ -23,6 +23,7 @@ class Flight:
         names = tuple(f"{tool.namespace}/{tool.name}" if tool.namespace else tool.name for tool in said.tools)
         self._base = Exchange(number, time.time(), wire, said.model, stream=said.stream, tools=names)
         self._ended: Exchange | None = None
+        self._priced = False
 
     @property
     def number(self) -> int:
@@ -56,23 +57,27 @@ class Flight:
             return self._ended
 
     def exchange(self) -> Exchange:
-        """As far as it is known now."""
+        """As far as it is known now. The price is looked up only here: no reply waits for it."""
         with self._lock:
             if self._ended is not None:
+                if not self._priced:
+                    self._ended, self._priced = replace(self._ended, cost_usd=self._cost(self._ended)), True
                 return self._ended
             heard = self._reader.heard() if self._reader is not None else Heard()
             return self._exchange(heard, "", heard.error, None)
 
     def _exchange(self, heard: Heard, fault: str, error: str, retry_after: float | None) -> Exchange:
-        tokens = heard.tokens
-        cost = None
-        if tokens is not None:
-            cost = cost_usd(
-                heard.model or self._base.model, self._provider, input=tokens.input, output=tokens.output,
-                cached=tokens.cached, cache_write=tokens.cache_write,
-            )  # fmt: skip
         return replace(
-            self._base, text=heard.text, calls=heard.calls, finish=heard.finish, tokens=tokens,
-            served_model=heard.model, latency=time.monotonic() - self._began, cost_usd=cost, fault=fault, error=error,
+            self._base, text=heard.text, calls=heard.calls, finish=heard.finish, tokens=heard.tokens,
+            served_model=heard.model, latency=time.monotonic() - self._began, fault=fault, error=error,
             retry_after=retry_after,
+        )  # fmt: skip
+
+    def _cost(self, ended: Exchange) -> float | None:
+        tokens = ended.tokens
+        if tokens is None:
+            return None
+        return cost_usd(
+            ended.served_model or ended.model, self._provider, input=tokens.input, output=tokens.output,
+            cached=tokens.cached, cache_write=tokens.cache_write,
         )  # fmt: skip

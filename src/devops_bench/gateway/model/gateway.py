@@ -28,7 +28,7 @@ from devops_bench.gateway.model.passage import Passage
 from devops_bench.gateway.model.recording import Recording
 from devops_bench.gateway.model.relay import relay
 from devops_bench.gateway.model.upstream import Asked, Upstream
-from devops_bench.models import routes
+from devops_bench.models import prices, routes
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.http import Connection, Listener, Request, keys_in
 from devops_bench.models.player import WIRES
@@ -83,6 +83,8 @@ class ModelGateway:
         self.token = f"sk-{secrets.token_hex(24)}"
         self.recording = Recording(record, redactor or Redactor())
         self.recording.hide({"GATEWAY_TOKEN": self.token, **upstream.secrets()})
+        prices.preload(upstream.provider)
+        self._guard: tuple[Mapping[str, str], Redactor | None] = ({}, None)
         self._caps = caps or Caps()
         self._on_event = on_event
         self._hook = first_request
@@ -228,6 +230,16 @@ class ModelGateway:
 
     # What `Passage` and `relay` report.
 
+    def guard(self) -> Redactor | None:
+        """Takes the keys in use out of what goes to the client; None when there are none."""
+        hidden = self.upstream.secrets()
+        with self._lock:
+            known, guard = self._guard
+            if known != hidden:
+                guard = Redactor(hidden, least=1, shapes=False) if hidden else None
+                self._guard = (dict(hidden), guard)
+            return guard
+
     def finished(self, flight: Flight, exchange: Exchange) -> End | None:
         """A reply is settled: the end that it means for the run, if any."""
         with self._lock:
@@ -239,8 +251,10 @@ class ModelGateway:
             return end
 
     def replied(self, flight: Flight, body: bytes, size: int) -> None:
-        """The client has its answer: record it, tell of it."""
+        """The client has its answer: price it, record it, tell of it."""
         exchange = flight.exchange()
+        with self._lock:
+            self._spent = self._spent.priced(exchange)
         fields = {
             "event": "reply", "number": exchange.number, "time": time.time(), "status": exchange.status,
             "latency": round(exchange.latency, 6), "first_byte": exchange.first_byte and round(exchange.first_byte, 6),

@@ -13,7 +13,6 @@ from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
 from devops_bench.gateway.model.watch import ClientGone, Watch
 from devops_bench.models.http import Connection
 from devops_bench.models.wire import Conversation
-from devops_bench.redact import Redactor
 
 if TYPE_CHECKING:
     from devops_bench.gateway.model.gateway import ModelGateway
@@ -86,7 +85,7 @@ class Passage:
     def _stream(self, incoming: Incoming) -> None:
         """Every portion goes on as it comes. It is read first, so that no client knows more than the record."""
         flight, connection = self._flight, self._connection
-        guard = self._guard()
+        guard = self._gateway.guard()
         events = _header(incoming.fields, "content-type").lower().startswith("text/event-stream")
         flight.begin(incoming.status, events=events)
         connection.begin_fields(incoming.status, to_client(incoming.fields, guard))
@@ -112,7 +111,7 @@ class Passage:
             if len(body) + len(portion) > _MAX_WHOLE:
                 raise UpstreamError("garbage", f"the reply is larger than {_MAX_WHOLE} bytes")
             body += portion
-        guard = self._guard()
+        guard = self._gateway.guard()
         whole = bytes(body) if guard is None else guard.data(bytes(body))
         self._flight.feed(whole)
         self._keep(whole)
@@ -122,7 +121,7 @@ class Passage:
 
     def _refused(self, incoming: Incoming) -> None:
         """The provider says no."""
-        gateway, guard = self._gateway, self._guard()
+        gateway, guard = self._gateway, self._gateway.guard()
         status, body = incoming.status, self._error_body(incoming)
         body = body if guard is None else guard.data(body)
         self._flight.begin(status, events=False)
@@ -163,10 +162,6 @@ class Passage:
                 if len(body) > _MAX_ERROR:
                     break
         return body[:_MAX_ERROR]
-
-    def _guard(self) -> Redactor | None:
-        secrets = self._gateway.upstream.secrets()
-        return Redactor(secrets, least=1, shapes=False) if secrets else None
 
     def _keep(self, portion: bytes) -> None:
         room = self._gateway.recording.body_room - len(self._kept)

@@ -12,7 +12,6 @@ from devops_bench.gateway.model.upstream import Asked, UpstreamError
 from devops_bench.gateway.model.watch import ClientGone, Watch
 from devops_bench.models.http import Connection
 from devops_bench.models.record import without_keys
-from devops_bench.redact import Redactor
 
 if TYPE_CHECKING:
     from devops_bench.gateway.model.gateway import ModelGateway
@@ -22,8 +21,6 @@ _MOST = 8 << 20
 
 def relay(gateway: ModelGateway, connection: Connection, asked: Asked) -> None:
     """One such request. A provider that fails here ends nothing: it will fail at the next real request, too."""
-    secrets = gateway.upstream.secrets()
-    guard = Redactor(secrets, least=1, shapes=False) if secrets else None
     watch = Watch(connection, gateway.patience.idle, gateway.patience.connect)
     try:
         with contextlib.closing(gateway.upstream.open(asked, watch)) as incoming:
@@ -32,13 +29,15 @@ def relay(gateway: ModelGateway, connection: Connection, asked: Asked) -> None:
                 body += portion
                 if len(body) > _MOST:
                     raise UpstreamError("garbage", "the reply is too large")
+            guard = gateway.guard()
+            body = body if guard is None else guard.data(body)
             status, fields = incoming.status, to_client(incoming.fields, guard)
     except UpstreamError as error:
         status, fields, body = endings.reply(gateway.wire, 502, str(error))
     except ClientGone:
         connection.keep = False
         return
-    connection.send_fields(status, fields, body if guard is None else guard.data(body))
+    connection.send_fields(status, fields, body)
     request = asked.request
     told = {
         "event": "other", "time": time.time(), "method": request.method, "path": request.path, "status": status,
