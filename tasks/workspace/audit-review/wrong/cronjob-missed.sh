@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The binding alone.
+# breaks: left
+set -euo pipefail
+cat > incident.yaml <<'YAML'
+identities:
+  - system:serviceaccount:ci:runner
+  - system:serviceaccount:ci:cache-warmer
+addresses:
+  - 198.51.100.23
+  - 203.0.113.80
+secrets:
+  - orders/db-credentials
+  - orders/smtp-relay
+  - orders/webhook-signing
+  - catalog/search-key
+left:
+  - RoleBinding/orders/metrics-view
+YAML

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Cut off whoever was refused as well.
+# breaks: addresses-only
+set -euo pipefail
+cat > incident.yaml <<'YAML'
+identities:
+  - system:serviceaccount:ci:runner
+  - system:serviceaccount:ci:cache-warmer
+addresses:
+  - 198.51.100.23
+  - 203.0.113.80
+  - 198.51.100.200
+secrets:
+  - orders/db-credentials
+  - orders/smtp-relay
+  - orders/webhook-signing
+  - catalog/search-key
+left:
+  - RoleBinding/orders/metrics-view
+  - CronJob/catalog/index-refresh
+YAML
