@@ -23,7 +23,6 @@ def test_built_agents_are_there(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "package"),
     [
-        ("openclaw", "npm install -g openclaw"),
         ("opencode", "npm install -g opencode-ai"),
         ("antigravity", "put antigravity on PATH"),
         ("kubectl-ai", "put kubectl-ai on PATH"),
@@ -39,7 +38,7 @@ def test_known_agents_name_their_install_command_in_one_line(key: str, package: 
     assert "/opt/mine is set" in (agents.get(key).missing({"AGENT_TARGET": "/opt/mine"}) or "")
 
 
-@pytest.mark.parametrize("key", ["gemini", "claude", "codex"])
+@pytest.mark.parametrize("key", ["openclaw", "gemini", "claude", "codex"])
 def test_a_cli_that_is_not_installed_names_the_command(key: str, tmp_path: Path) -> None:
     agent = agents.get(key)
     assert agent.key == key and agent.wires

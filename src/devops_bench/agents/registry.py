@@ -26,6 +26,7 @@ BUILT = {
     "noop": ("devops_bench.agents.noop", "NoopAgent"),
     "scripted": ("devops_bench.agents.scripted", "ScriptedAgent"),
     "api": ("devops_bench.agents.api", "ApiAgent"),
+    "openclaw": ("devops_bench.agents.clis.openclaw", "OpenClaw"),
     "gemini": ("devops_bench.agents.clis.gemini", "Gemini"),
     "claude": ("devops_bench.agents.clis.claude", "Claude"),
     "codex": ("devops_bench.agents.clis.codex", "Codex"),
@@ -68,7 +69,6 @@ class KnownCli:
 KNOWN = {
     cli.key: cli
     for cli in (
-        KnownCli("openclaw", "OpenClaw", "openclaw", "openclaw"),
         KnownCli("opencode", "OpenCode", "opencode-ai", "opencode"),
         KnownCli("antigravity", "Antigravity", "", "antigravity"),
         KnownCli("kubectl-ai", "kubectl-ai", "", "kubectl-ai"),
