@@ -204,7 +204,7 @@ def _row(key: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "key": key,
         "preset": next((preset for preset, agent_key in PRESETS.items() if agent_key == key), ""),
-        "title": getattr(agent, "title", "") or ("MCP server" if agent is None else ""),
+        "title": getattr(getattr(agent, "cli", agent), "title", "") or ("MCP server" if agent is None else ""),
         "version": "",
         "pinned": "",
         "source": "",

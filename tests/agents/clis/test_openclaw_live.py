@@ -1,4 +1,4 @@
-"""The real OpenClaw in the real sandbox against a scripted model. Each start costs some 15 CPU-seconds: few by default."""
+"""The real OpenClaw in the real sandbox against a scripted model. A start costs 15 CPU-seconds: few by default."""
 
 from __future__ import annotations
 

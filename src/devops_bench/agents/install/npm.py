@@ -102,6 +102,9 @@ def npm_ci(lock: Lock, npm: Sequence[str], work: Path, cache: Path, env: Mapping
             raise
     if child.returncode != 0:
         raise failure(lock.package.key, child.returncode, list(tail))
+    if not (work / "node_modules" / lock.package.program()).is_file():
+        words = [f"npm error code {word}" for line in tail for word in UNREACHABLE if word in line]
+        raise failure(lock.package.key, 0, words[:1] or ["npm error code E404"])
 
 
 def _lines(child: subprocess.Popen[bytes]) -> Iterator[str | None]:

@@ -161,11 +161,6 @@ def _install(
         tell(InstallProgress(key, "fetch", 0, wanted.count, 0.0))
         npm_ci(wanted, npm, work, parent / "downloads", env, tell)
         shutil.rmtree(work / ".home")
-        if not (work / "node_modules" / wanted.package.program()).is_file():
-            raise ConfigError(
-                f"cannot install {key}: its package for this machine is not in the registry",
-                fix=f"put {wanted.package.binary} on PATH",
-            )
         complete(work)
         tree, files, size = measure(work)
         taken = time.monotonic() - began
