@@ -71,10 +71,10 @@ class Change:
 class Witnesses:
     """What is known beside the transcript. None: that witness did not exist.
 
-    `asked` are the calls in the model's replies, `maybe` those that may have been done or not, `mcp` the tool names that
-    reached the MCP server `server`, `changes` the accepted writes. `users` are the identities of the agent's shell and
-    of its MCP server. `ended` is when the agent ended (epoch seconds), `settled` whether it ended by itself: a limit may
-    fall between a call and its record.
+    `asked` are the calls in the model's replies, `maybe` those that may have been done or not, `mcp` the tool names
+    that reached the MCP server `server`, `changes` the accepted writes. `users` are the identities of the agent's shell
+    and of its MCP server. `ended` is when the agent ended (epoch seconds), `settled` whether it ended by itself: a
+    limit may fall between a call and its record.
     """
 
     asked: Sequence[AskedCall] | None = None
