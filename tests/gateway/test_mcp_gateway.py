@@ -81,6 +81,14 @@ def test_secrets_do_not_reach_the_record(mode: SandboxMode, tmp_path: Path) -> N
     assert "hunter2" not in (tmp_path / "mcp.jsonl").read_text() + repr(made.calls())
 
 
+def test_a_record_that_cannot_be_written_is_reported(mode: SandboxMode, tmp_path: Path) -> None:
+    with gateway(mode, tmp_path, record=Path("/dev/full")) as made, peer(made) as client:
+        assert client.text("echo", text="unseen") == "unseen"
+        assert made.problems[0].kind is ProblemKind.RECORD
+        assert "No space left on device" in made.problems[0].text
+    assert [call.result for call in made.calls()] == ["unseen"]
+
+
 def test_messages_pass_byte_for_byte(mode: SandboxMode, tmp_path: Path) -> None:
     with gateway(mode, tmp_path) as made, peer(made) as client:
         client.raw(b'{ "jsonrpc":"2.0",  "id" : "odd id", "method":"resources/list","params":{"z":1,"a":"\\u00e4"}}\n')

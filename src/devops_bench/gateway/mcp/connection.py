@@ -23,7 +23,7 @@ class Connection:
         *,
         began: Callable[[str], None],
         ended: Callable[[McpCall], None],
-        problem: Callable[[ProblemKind, str], None],
+        problem: Callable[[ProblemKind, str], object],
     ) -> None:
         self._session = session
         self._limits = limits

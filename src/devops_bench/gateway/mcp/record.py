@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -45,8 +46,8 @@ class McpRecord:
             else:
                 self._room -= len(line)
             self._calls.append(call)
-            if self._fd is not None:
-                os.write(self._fd, line)
+            if self._fd is not None and os.write(self._fd, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def calls(self) -> tuple[McpCall, ...]:
         """All kept calls, in the order in which they ended."""

@@ -119,18 +119,20 @@ class Serving:
             async with asyncio.timeout(self.limits.startup):
                 instance = await self._start()
                 tools = await probe.look(instance)
+            self._policy = self.rules(tools)
         except TimeoutError:
             why = f"did not answer within {self.limits.startup:g} s"
         except TooLarge:
             why = f"sent a message larger than {self.limits.message} bytes"
         except (probe.ProbeFailed, BenchError, OSError) as error:
             why = str(error)
+        except Exception as error:  # ours; whoever waits for the grant must hear of it
+            why = f"{type(error).__name__}: {error}"
         finally:
             if instance is not None:
                 await self._done(instance, LAST_WORDS_SEC if why else 0.0)
         if not why:
             self._slow = time.monotonic() - began > SLOW_SEC
-            self._policy = self.rules(tools)
             self.tools.set_result(tools)
             self._ready.set()
             self.on_event("mcp_server", {"state": "ready", "tools": len(tools)})
@@ -138,8 +140,7 @@ class Serving:
         said = instance.last_words() if instance is not None else ""
         ended = f" (exit {instance.exit})" if instance is not None and instance.exit not in {None, 137} else ""
         text = f"MCP server {self.name}: {why}{ended}" + (f": {said[:CUT]}" if said else "")
-        self._problem(ProblemKind.START, text)
-        self.tools.set_exception(McpUnavailable(text, fix=self.hint))
+        self.tools.set_exception(McpUnavailable(self._problem(ProblemKind.START, text), fix=self.hint))
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -218,7 +219,9 @@ class Serving:
         fields = {"tool": call.tool, "phase": "ended", "status": call.status.value, "seconds": round(call.duration, 3)}
         self.on_event("mcp_call", fields)
 
-    def _problem(self, kind: ProblemKind, text: str) -> None:
+    def _problem(self, kind: ProblemKind, text: str) -> str:
+        """Note it; the text without secrets."""
         clean = self.record.redactor.text(text)
         self.problems.append(McpProblem(time.time(), kind, clean))
         self.on_event("mcp_server", {"state": kind.value, "detail": clean})
+        return clean
