@@ -87,9 +87,11 @@ CASES = [
     ("tautology", 13, {"text": with_check("{type: command, command: ['true']}")}, {}),
     ("documents", 15, {"text": TITLED + VALIDATED},
      {"text": TITLED + VALIDATED, "README.md": "x", "solution__a_sh": "true\n", "wrong__a_sh": "true\n"}),
+    ("ladder", 15, {"text": TITLED + VALIDATED, "wrong__a_sh": "true\n"},
+     {"text": TITLED + VALIDATED, "wrong__a_sh": "# rung: first-obvious-fix\ntrue\n"}),
     ("setup-file", 1, {"setup__notes.txt": "x"}, {"setup__10-a_yaml": "", "setup__20-wait_yaml": "[]"}),
     ("telling-name", 1, {"setup__a_yaml": "kind: Pod\nmetadata: {name: broken-pod}\n"},
-     {"setup__a_yaml": "kind: Pod\nmetadata: {name: debugger}\n"}),
+     {"setup__a_yaml": "kind: Pod\nmetadata: {name: debugger, labels: {app: sidecar-injector}}\n"}),
     ("telling-name", 1, {"setup__a_yaml": "kind: Pod\nmetadata: {name: a, labels: {role: decoy}}\n"}, {}),
     ("harness-name", 2, {"setup__a_yaml": "kind: Pod\n# simulated by kwok\nmetadata: {name: a}\n"}, {}),
     ("harness-name", 2, {"text": BASE.replace("the web shop", "the benchmark")}, {}),
@@ -125,8 +127,11 @@ def test_a_shared_id_and_a_shared_folder_name_are_found_on_the_second(tmp_path: 
     assert found(one, two) == [("duplicate-folder", 1), ("duplicate-id", 1)]
 
 
+FILES = {"README.md": "x", "solution__a_sh": "", "wrong__a_sh": "# rung: first-obvious-fix\n"}
+
+
 def test_a_claim_without_a_current_proof_is_found(tmp_path: Path) -> None:
-    folder = task(tmp_path / "web", TITLED + VALIDATED, **{"README.md": "x", "solution__a_sh": "", "wrong__a_sh": ""})
+    folder = task(tmp_path / "web", TITLED + VALIDATED, **FILES)
     assert [rule for rule, _ in found(folder)] == ["proof"]
     write_record(folder, ProofRecord(content_hash(folder), True, "2026-01-01T00:00:00Z", "0", {}))
     assert found(folder) == []

@@ -9,7 +9,7 @@ from typing import Any
 from devops_bench.tasks.review.subject import Hit, Subject
 
 _TELLING = re.compile(
-    r"(?<![a-z])(broken|faulty|misconfig\w*|bug|buggy|decoy|distractor|trap|sabotag\w*|inject\w*|fixme|wrong|invalid)(?![a-z])",
+    r"(?<![a-z])(broken|faulty|misconfig\w*|bug|buggy|decoy|distractor|trap|sabotag\w*|inject(?!or)\w*|fixme|wrong|invalid)(?![a-z])",
     re.IGNORECASE,
 )
 _HARNESS = re.compile(r"devops[-_ ]?bench|\bkwok\b|\bbenchmark\b|evaluation harness|verification_spec", re.IGNORECASE)
