@@ -13,23 +13,23 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from devops_bench.agents.base import AgentTask, CallStatus, EndReason, Step, ToolCall, Usage
-from devops_bench.agents.frame import loose
+from devops_bench.agents.base import AgentTask, EndReason, Usage
 from devops_bench.agents.frame.home import Home
-from devops_bench.agents.frame.kinds import kind_of
+from devops_bench.agents.frame.kinds import granted
+from devops_bench.agents.frame.loose import arguments, count, items, mapping, moment, record, records, text, words
+from devops_bench.agents.frame.record import Transcript
 from devops_bench.agents.frame.types import Activity, Launch, Left, Reading
 from devops_bench.agents.skills import Skill
 
 # fmt: off
+_TOOLS = ("list_directory", "read_file", "grep_search", "glob", "replace", "write_file", "run_shell_command")
 _SETTINGS: Mapping[str, Any] = {
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "topicUpdateNarration": False,
-                "maxAttempts": 1},
+                "maxAttempts": 1}, "experimental": {"enableAgents": False},
     "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
-    "experimental": {"enableAgents": False},
 }
 # fmt: on
-_STATUS = {"success": CallStatus.OK, "cancelled": CallStatus.BLOCKED}
 _FAILED = re.compile(r"^(?:Exit Code: [1-9]\d*|Signal: \w+)\n(?:[^\n]*\n?){0,3}\Z", re.MULTILINE)
 _TURN_LIMIT = 53  # its exit status when `maxSessionTurns` are used up
 _ENDS = (
@@ -42,16 +42,9 @@ _ENDS = (
 class Gemini:
     """The adapter."""
 
-    key = "gemini"
-    title = "Gemini CLI"
-    package = "@google/gemini-cli"
-    binary = "gemini"
-    wires = ("google",)
-    skills_folder = ".gemini/skills"
-    mcp_name = "mcp_{server}_{tool}"
-    builtin_tools = frozenset(
-        {"list_directory", "read_file", "grep_search", "glob", "replace", "write_file", "run_shell_command"}
-    )
+    key, title, package, binary = "gemini", "Gemini CLI", "@google/gemini-cli", "gemini"
+    wires, skills_folder, mcp_name = ("google",), ".gemini/skills", "mcp_{server}_{tool}"
+    builtin_tools = frozenset(_TOOLS)
     skill_tools = frozenset({"activate_skill"})
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
@@ -59,17 +52,13 @@ class Gemini:
         endpoint = task.endpoint
         assert endpoint is not None
         argv = (*program, "--model", endpoint.model, "--approval-mode", "yolo", "--output-format", "stream-json")
-        env = {
-            "GEMINI_API_KEY": endpoint.key or "none",
-            "GOOGLE_GEMINI_BASE_URL": endpoint.base_url or "",
-            "GEMINI_CLI_NO_RELAUNCH": "true",
-        }
+        env = {"GEMINI_API_KEY": endpoint.key or "none", "GOOGLE_GEMINI_BASE_URL": endpoint.base_url or ""}
+        env["GEMINI_CLI_NO_RELAUNCH"] = "true"
         files = {".gemini/settings.json": json.dumps(self._settings(task, skills))}
         return Launch(argv, env, files, task.prompt.encode())
 
     def _settings(self, task: AgentTask, skills: Sequence[Skill]) -> dict[str, Any]:
-        own = self.builtin_tools & frozenset(task.grants.allowed_tools) or self.builtin_tools
-        tools = [*sorted(own), *(self.skill_tools if skills else ())]
+        tools = [*sorted(granted(self, task)), *(self.skill_tools if skills else ())]
         settings = {**_SETTINGS, "model": {"maxSessionTurns": task.limits.max_turns}, "mcp": {"allowed": []}}
         settings["skills"] = {"enabled": bool(skills), "disabled": ["skill-creator", "antigravity-support"]}
         if (grant := task.grants.mcp) is not None:
@@ -77,115 +66,87 @@ class Gemini:
             server = {"command": grant.argv[0], "args": grant.argv[1:], "trust": True, "timeout": patience}
             settings |= {"mcp": {"allowed": [grant.server]}, "mcpServers": {grant.server: server}}
             tools.append(f"mcp_{grant.server}_*")
-        shell = {"enableInteractiveShell": False}
-        return {**settings, "tools": {"core": tools, "useRipgrep": False, "shell": shell}}
+        return {**settings, "tools": {"core": tools, "useRipgrep": False, "shell": {"enableInteractiveShell": False}}}
 
     def follow(self, line: bytes) -> Activity | None:
-        """Tool calls and text as they happen. A tool's id starts with its name."""
-        event = loose.record(line) or {}
-        kind, name = event.get("type"), loose.text(event.get("tool_id")).rpartition("__")[0]
-        if kind == "tool_use":
-            return Activity("tool_call", {"name": loose.text(event.get("tool_name")), "phase": "started"})
-        if kind == "tool_result":
-            status = _STATUS.get(loose.text(event.get("status")), CallStatus.ERROR)
-            return Activity("tool_call", {"name": name, "phase": "ended", "status": status.value})
-        if kind == "message" and event.get("role") == "assistant":
-            return Activity("text", {"text": loose.text(event.get("content"))})
+        """Tool calls and text as they happen. A call's id starts with its tool's name."""
+        event = record(line) or {}
+        match event.get("type"), event.get("role"):
+            case "tool_use", _:
+                return Activity("tool_call", {"name": text(event.get("tool_name")), "phase": "started"})
+            case "tool_result", _:
+                name, status = text(event.get("tool_id")).rpartition("__")[0], text(event.get("status"))
+                return Activity(
+                    "tool_call", {"name": name, "phase": "ended", "status": status.replace("success", "ok")}
+                )
+            case "message", "assistant":
+                return Activity("text", {"text": text(event.get("content"))})
         return None
 
     def read(self, left: Left, task: AgentTask) -> Reading:
         """Steps from the session file, the end from the last event of stdout: without one, nothing says it finished."""
-        events, broken = loose.records(left.stdout.split(b"\n"))
-        session = next((loose.text(event.get("session_id")) for event in events if event.get("type") == "init"), "")
+        events, broken = records(left.stdout.split(b"\n"))
+        by_type = {text(event.get("type")): event for event in events}
+        session, result = text(by_type.get("init", {}).get("session_id")), by_type.get("result", {})
         begun = {
-            loose.text(event.get("tool_id")): loose.moment(event.get("timestamp"))
-            for event in events
-            if event.get("type") == "tool_use"
+            text(event.get("tool_id")): moment(event.get("timestamp")) for event in events if "parameters" in event
         }
-        steps = tuple(self._step(message, begun, task) for message in _messages(Home(left.home), session))
-        result = next((event for event in reversed(events) if event.get("type") == "result"), None)
-        said = [loose.text(event.get("message")) for event in events if event.get("type") == "error"]
-        said.append(loose.text(loose.mapping(loose.mapping(result).get("error")).get("message")))
-        errors = [" ".join(text.split())[:500] for text in said if text]
+        told = Transcript(self, task)
+        for message in _messages(Home(left.home), session):
+            self._reply(told, message, begun)
+        failures = [event for event in events if event.get("type") == "error"] + [mapping(result.get("error"))]
+        errors = [" ".join(said.split())[:500] for one in failures if (said := text(one.get("message")))]
         end, raw = _end(result, errors, left.exit)
         errors += [f"{broken} lines of its output cannot be read"] if broken else []
-        calls = [call for step in steps for call in step.tool_calls]
-        used = [
-            loose.text(call.args.get("name"))
-            for call in calls
-            if call.name in self.skill_tools and call.status is CallStatus.OK
-        ]
-        usages = [step.usage for step in steps if step.usage]
-        total = reduce(Usage.plus, usages) if usages else None
-        return Reading(steps, "", end, raw, tuple(errors), total, skills_used=tuple(used), session=session)
+        usage, used = reduce(Usage.plus, told.usage.values()) if told.usage else None, tuple(told.skills)
+        return Reading(told.steps(), "", end, raw, tuple(errors), usage, skills_used=used, session=session)
 
-    def _step(self, message: Mapping[str, Any], begun: Mapping[str, float], task: AgentTask) -> Step:
-        thoughts = [
-            ": ".join(
-                filter(None, (loose.text(loose.mapping(item).get(part)).strip() for part in ("subject", "description")))
-            )
-            for item in loose.items(message.get("thoughts"))
-        ]
-        calls = [loose.mapping(item) for item in loose.items(message.get("toolCalls"))]
-        return Step(
-            source="agent",
-            message=loose.words(message.get("content")),
-            reasoning="\n".join(thoughts),
-            tool_calls=tuple(self._call(call, begun, task) for call in calls),
-            usage=_usage(loose.mapping(message.get("tokens"))),
-            model=loose.text(message.get("model")) or None,
-            time=loose.moment(message.get("timestamp")),
-        )
-
-    def _call(self, call: Mapping[str, Any], begun: Mapping[str, float], task: AgentTask) -> ToolCall:
-        name, identifier = loose.text(call.get("name")), loose.text(call.get("id"))
-        shown = "\n".join(_shown(part) for part in loose.items(call.get("result")))
-        status = _STATUS.get(loose.text(call.get("status")), CallStatus.ERROR)
-        if loose.text(call.get("resultDisplay")).startswith("Blocked:"):
-            status = CallStatus.BLOCKED
-        elif name == "run_shell_command" and status is CallStatus.OK and _FAILED.search(shown):
-            status = CallStatus.ERROR
-        ended = loose.moment(call.get("timestamp"))
-        started = min(begun.get(identifier) or ended, ended)
-        args, kind = loose.arguments(call.get("args")), kind_of(self, task, name)
-        return ToolCall(name, args, shown, status, kind, started, ended, identifier)
+    def _reply(self, told: Transcript, message: Mapping[str, Any], begun: Mapping[str, float]) -> None:
+        reply, when, model = text(message.get("id")), moment(message.get("timestamp")), text(message.get("model"))
+        for thought in map(mapping, items(message.get("thoughts"))):
+            parts = (text(thought.get(name)).strip() for name in ("subject", "description"))
+            told.thought(reply, ": ".join(filter(None, parts)), when, model)
+        told.said(reply, words(message.get("content")), when, model)
+        usage = _usage(mapping(message.get("tokens")))
+        told.usage |= {reply: usage} if usage else {}
+        for call in map(mapping, items(message.get("toolCalls"))):
+            name, identifier = text(call.get("name")), text(call.get("id"))
+            told.called(reply, identifier, name, arguments(call.get("args")), begun.get(identifier) or when, model)
+            shown = "\n".join(_shown(part) for part in items(call.get("result")))
+            failed = call.get("status") != "success" or (name == "run_shell_command" and bool(_FAILED.search(shown)))
+            blocked = call.get("status") == "cancelled" or text(call.get("resultDisplay")).startswith("Blocked:")
+            told.returned(identifier, shown, moment(call.get("timestamp"), when), failed=failed, blocked=blocked)
 
 
 def _messages(home: Home, session: str) -> list[Mapping[str, Any]]:
     """The model's messages of a session. An id that comes again is the same message with more in it."""
     for name in home.files(".gemini/tmp", ".jsonl"):
-        entries, _ = loose.records((home.read(name) or b"").split(b"\n"))
+        entries, _ = records((home.read(name) or b"").split(b"\n"))
         if "/chats/session-" in name and entries and entries[0].get("sessionId") == session:
-            last = {loose.text(entry.get("id")): entry for entry in entries if entry.get("type") == "gemini"}
-            return list(last.values())
+            return list({text(entry.get("id")): entry for entry in entries if entry.get("type") == "gemini"}.values())
     return []
 
 
 def _shown(part: object) -> str:
     """A part of a tool's result as the model saw it."""
-    response = loose.mapping(loose.mapping(loose.mapping(part).get("functionResponse")).get("response"))
+    response = mapping(mapping(mapping(part).get("functionResponse")).get("response"))
     told = next((response[name] for name in ("output", "error") if name in response), None)
-    return loose.words(part) if not response else told if isinstance(told, str) else json.dumps(told or response)
+    return words(part) if not response else told if isinstance(told, str) else json.dumps(told or response)
 
 
 def _usage(tokens: Mapping[str, Any]) -> Usage | None:
     """Its `output` leaves the thoughts out."""
-    if not tokens:
+    names = ("input", "output", "cached", "thoughts", "total")
+    fresh, output, cached, thoughts, total = (count(tokens.get(name)) for name in names)
+    if not total:
         return None
-    told, thoughts = loose.count(tokens.get("output")), loose.count(tokens.get("thoughts"))
-    return Usage(
-        input=loose.count(tokens.get("input")),
-        output=None if told is None else told + (thoughts or 0),
-        cached=loose.count(tokens.get("cached")),
-        reasoning=thoughts,
-        total=loose.count(tokens.get("total")),
-    )
+    return Usage(fresh, None if output is None else output + (thoughts or 0), cached, None, thoughts, total)
 
 
-def _end(result: Mapping[str, Any] | None, errors: Sequence[str], code: int) -> tuple[EndReason | None, str]:
+def _end(result: Mapping[str, Any], errors: Sequence[str], code: int) -> tuple[EndReason | None, str]:
     known = next(((end, raw) for form, end, raw in _ENDS if any(form.search(text) for text in errors)), None)
-    if known is not None or code == _TURN_LIMIT:
+    if known or code == _TURN_LIMIT:
         return known or (EndReason.MAX_TURNS, "max_turns")
-    if result is None:
+    if not result:
         return None, ""
     return (EndReason.COMPLETED, "stop") if result.get("status") == "success" else (EndReason.API_ERROR, "error")

@@ -65,11 +65,14 @@ class Transcript:
         used = next(filter(None, names), None) if kind is ToolKind.SKILL else skill_file(args)
         self.skills += [used] if used else []
 
-    def returned(self, call_id: str, result: str, when: float, *, failed: bool) -> None:
-        """The result of a call as the model saw it; ignored for a call that nobody made."""
+    def returned(self, call_id: str, result: str, when: float, *, failed: bool, blocked: bool = False) -> None:
+        """The result of a call as the model saw it; ignored for a call that nobody made.
+
+        `blocked`: the CLI itself refused to run it.
+        """
         call = self._calls.get(call_id)
         if call is not None:
-            status = CallStatus.ERROR if failed else CallStatus.OK
+            status = CallStatus.BLOCKED if blocked else CallStatus.ERROR if failed else CallStatus.OK
             self._calls[call_id] = replace(call, result=result, status=status, ended=max(when, call.started))
             self._last_call = call_id
 
