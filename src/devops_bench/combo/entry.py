@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from devops_bench import agents
 from devops_bench.combo.events import EventLog
 from devops_bench.combo.failure import PlaneLost, Stopped
 from devops_bench.combo.outcome import CRASHED, Outcome
@@ -30,9 +31,8 @@ from devops_bench.settings import ComboState, FailureClass
 
 _plan: list[Plan] = []
 _redactor: list[Redactor] = []
-SCRIPTED_WIRE = "google"
 # What an agent imports only when it runs; paid once in the fork server instead of in every combo.
-HEAVY = {"api": ("devops_bench.agents.api", "devops_bench.models.server", "devops_bench.models.providers")}
+HEAVY = {"api": ("devops_bench.agents.mcp_client",)}
 
 
 def preload(run_dir: Path) -> None:
@@ -57,11 +57,13 @@ def preload(run_dir: Path) -> None:
     if any(combo.provider == "kwok" for combo in plan.combos):
         _ask_control_plane()
     used = {combo.config.agent for combo in plan.combos}
-    with contextlib.suppress(ImportError):
-        for name in (name for agent, names in HEAVY.items() if agent in used for name in names):
-            import_module(name)
-        if "api" in used:
-            _preload_clients(plan)
+    for name in (name for agent, names in HEAVY.items() if agent in used for name in names):
+        import_module(name)
+    for key in used:
+        with contextlib.suppress(BenchError, ImportError):
+            agents.get(key)  # imports its adapter
+    if "api" in used:
+        _preload_clients(plan)
     with contextlib.suppress(BenchError):
         detect(os.environ)  # tries the sandbox once and remembers
 
@@ -88,14 +90,17 @@ def _uses_checks(plan: Plan) -> bool:
 
 
 def _preload_clients(plan: Plan) -> None:
+    """The agent `api` brings a client for each wire format: seconds of imports."""
     from devops_bench.agents import model_client
+    from devops_bench.gateway.model import wire_for
     from devops_bench.models import providers
 
-    explicit = plan.options.agent_provider
+    told, wires = plan.options.agent_provider, agents.get("api").wires
     for model in {combo.model for combo in plan.combos if combo.config.agent == "api"}:
         with contextlib.suppress(BenchError):
-            provider = providers.provider_of(model, explicit)
-            model_client.preload(SCRIPTED_WIRE if provider == "scripted" else provider)
+            provider = providers.provider_of(model, told)
+            resolved = providers.Resolved(provider, providers.bare(model, provider))
+            model_client.preload(wire_for("api", (told,) if told in wires else wires, resolved))
 
 
 def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:
