@@ -155,6 +155,22 @@ def test_what_is_missing_and_what_leaks_is_named(
     assert not failure.transient
 
 
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"tools": [{"functionDeclarations": [{"name": "Bash"}]}, {"googleSearch": {}}]}, "googleSearch"),
+        ({"tools": [{"type": "function", "name": "Bash"}, {"type": "web_search"}]}, "web_search"),
+        ({"tools": [{"type": "function", "function": {"name": "Bash"}}], "web_search_options": {"x": 1}}, "web_search"),
+        ({"tools": [{"name": "Bash"}], "mcp_servers": [{"url": "https://x"}]}, "mcp_servers"),
+    ],
+)
+def test_tools_that_the_provider_runs_itself_leak_too(body: dict[str, object], named: str) -> None:
+    said, _ = request("Bash")
+    flaw = check(Promise.of(Surface(), grants(False), []), said, json.dumps(body).encode())
+    assert flaw is not None and flaw.signature == LEAKED
+    assert named in flaw.text
+
+
 def test_names_that_a_cli_had_to_change_are_still_the_server_s() -> None:
     long = "a_tool_with_a_name_that_no_provider_would_take_because_it_is_too_long"
     promise = Promise.of(Surface(), grants(tools=("pods.list", long)), [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,6 +28,8 @@ _LISTED = (
     re.compile(r"<skill>\s*<name>\s*([\w:.-]{1,80})\s*</name>"),
     re.compile(r"<available_skill[^>]*\bname=[\"']([\w:.-]{1,80})[\"']"),
 )
+_FUNCTIONS = frozenset({"functionDeclarations", "function_declarations"})
+_OPTIONS = ("web_search_options", "mcp_servers")
 _HEADING = re.compile(r"skills are available[^\n]{0,120}:\s*\n", re.I)
 _ITEM = re.compile(r"\s*-\s+\**([A-Za-z0-9][\w:.-]{0,80})\**\s*:")
 
@@ -92,7 +94,8 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
     """
     if not said.tools:
         return None
-    text = _texts(body)
+    document = _parsed(body)
+    text = "\n".join(_strings(document)) if document is not None else body.decode(errors="replace")
     offered = [(tool, _spellings(tool)) for tool in said.tools]
     there = {name for _, names in offered for name in names}
     hidden = [name for name in promise.mcp if _plain(name) not in there]
@@ -104,6 +107,7 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
         return Flaw(MISSING, f"+skills: the model's first request does not name {_some(unseen)}")
     may = promise.spelled()
     extra = [_full(tool) for tool, names in offered if not names & may]
+    extra += [name for name in dict.fromkeys(_provider_tools(document)) if _plain(name) not in may]
     if extra:
         return Flaw(LEAKED, f"the model is offered tools that nobody granted: {_some(extra)}")
     stray = sorted({name for name in _skills_in(text) if name not in promise.skills})
@@ -158,13 +162,30 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _texts(body: bytes) -> str:
-    """All strings of a JSON body, one after the other; the raw text when it is no JSON."""
+def _parsed(body: bytes) -> object | None:
     try:
-        value = json.loads(body)
+        found: object = json.loads(body)
     except (ValueError, RecursionError):
-        return body.decode(errors="replace")
-    return "\n".join(_strings(value))
+        return None
+    return found
+
+
+def _provider_tools(document: object) -> Iterator[str]:
+    """Tools that the provider itself runs (web search, code): they are no functions, and no answer of ours passes them.
+
+    Gemini names them by a key, OpenAI by a type or an option, Anthropic by connectors.
+    """
+    if not isinstance(document, Mapping):
+        return
+    tools = document.get("tools")
+    for tool in tools if isinstance(tools, list) else []:
+        if not isinstance(tool, Mapping):
+            continue
+        if "name" not in tool and "type" not in tool:
+            yield from (key for key in tool if key not in _FUNCTIONS)
+        elif "name" not in tool and tool.get("type") not in {"function", "namespace"}:
+            yield str(tool.get("type"))
+    yield from (key for key in _OPTIONS if document.get(key))
 
 
 def _strings(value: object) -> Iterator[str]:
