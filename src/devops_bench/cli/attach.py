@@ -42,10 +42,10 @@ def attach(run_dir: Path, as_json: bool = False) -> int:
             err=True,
         )
         return 130
-    return conclude(run_dir, followed.ending, int(followed.exit_code), as_json)
+    return conclude(run_dir, followed.ending, int(followed.exit_code), as_json, followed.state.halted)
 
 
-def conclude(run_dir: Path, ending: Ending, exit_code: int, as_json: bool) -> int:
+def conclude(run_dir: Path, ending: Ending, exit_code: int, as_json: bool, halted: str = "") -> int:
     """Print the summary of a finished run, or how to go on with an unfinished one."""
     from devops_bench.supervisor.follow import Ending
 
@@ -57,6 +57,7 @@ def conclude(run_dir: Path, ending: Ending, exit_code: int, as_json: bool) -> in
     said = {
         Ending.TIMEOUT: f"gave up waiting; the run goes on. Follow it with `devops-bench attach {stamp}`",
         Ending.STOPPED: f"stopped; go on with `devops-bench resume {stamp}`",
+        Ending.HALTED: f"nothing more was started: {halted}. Go on with `devops-bench resume {stamp}`",
         Ending.DEAD: f"the supervisor is dead, nothing new was started; go on with `devops-bench resume {stamp}`",
     }
     click.echo(said[ending], err=True)

@@ -28,7 +28,7 @@ def command(source: Path, **flags: Any) -> int:
     Exit 0: no task failed; 1: at least one failed (or could not be judged); 2: configuration error.
     """
     from devops_bench.cli.keys import with_secrets
-    from devops_bench.cli.run import preflight
+    from devops_bench.cli.launching import preflight
     from devops_bench.combo import standalone
 
     env = with_secrets(os.environ)

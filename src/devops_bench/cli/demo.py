@@ -17,10 +17,11 @@ def command(detach: bool, dry_run: bool) -> int:
     built first (minutes); the tasks that need no cluster run meanwhile.
     """
     from devops_bench import demo
+    from devops_bench.cli.launching import launch
     from devops_bench.cli.run import dry_run as show
-    from devops_bench.cli.run import launch
     from devops_bench.matrix.axes import read_axes
     from devops_bench.matrix.expand import expand
+    from devops_bench.supervisor.orders import Orders
     from devops_bench.tasks.catalogue import catalogue_root
 
     root = catalogue_root()
@@ -30,7 +31,7 @@ def command(detach: bool, dry_run: bool) -> int:
     plan = expand(read_axes(env, {"tasks": tasks}, demo.MATRIX))
     if dry_run:
         return show(plan, env, False)
-    code = launch(plan, env, detach=detach, no_wait=False, yes=True, as_json=False)
+    code = launch(plan, env, Orders(), detach=detach, no_wait=False, yes=True, as_json=False)
     click.echo(NEXT)
     # The hasty model fails its tasks on purpose: that a task failed is the demo's success.
     return 0 if code == 1 else code

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from devops_bench.matrix.plan import PlanOptions
 
+NOTIFY_WEBHOOK = "BENCH_NOTIFY_WEBHOOK"
+
 
 def with_secrets(env: Mapping[str, str]) -> dict[str, str]:
     """`env` plus what `~/secrets.env` adds; a variable that is already set wins. Raises ConfigError."""
@@ -17,6 +19,10 @@ def with_secrets(env: Mapping[str, str]) -> dict[str, str]:
     found = {**env, **{name: secrets[name] for name in secrets if not env.get(name, "").strip()}}
     if secrets:
         found[SECRET_NAMES] = ",".join(sorted({*secrets, *env.get(SECRET_NAMES, "").split(",")} - {""}))
+    # The right to post into somebody's channel is a secret too.
+    if found.get(NOTIFY_WEBHOOK, "").strip():
+        names = {*found.get(SECRET_NAMES, "").split(","), NOTIFY_WEBHOOK} - {""}
+        found[SECRET_NAMES] = ",".join(sorted(names))
     return found
 
 

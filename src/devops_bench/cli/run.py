@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-from dataclasses import replace
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from devops_bench import paths
-from devops_bench.errors import ConfigError, RefusedError
+from devops_bench.cli.launching import MAX_COST, MAX_DURATION, MAX_TOKENS, launch
+from devops_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from devops_bench.supervisor.orders import Orders
 
 
 @click.command()
@@ -31,9 +34,34 @@ from devops_bench.errors import ConfigError, RefusedError
 @click.option("--dry-run", is_flag=True, default=None, help="Show the expanded matrix and create nothing.  [DRY_RUN]")
 @click.option("--detach", is_flag=True, help="Return as soon as the run is launched.")
 @click.option("--no-wait", is_flag=True, help="Refuse (exit 4) when a combo is active in another run on this host.")
+@click.option(
+    "--smoke", type=click.Choice(["scripted", "real", "off"]), help="What the smoke gate asks.  [BENCH_SMOKE]"
+)
+@click.option("--no-smoke", is_flag=True, help="The same as --smoke off; the report says so.")
+@MAX_COST
+@MAX_TOKENS
+@MAX_DURATION
+@click.option("--hands-off", is_flag=True, help="Keep a dead supervisor alive, tell of the end (BENCH_NOTIFY_*).")
+@click.option("--unlimited", is_flag=True, help="Let --fixer repair faults on the way (not available yet).")
+@click.option("--fixer", metavar="CMD", help="What --unlimited hands a fault to, split like a shell.  [BENCH_FIXER]")
 @click.option("--yes", is_flag=True, help="Do not ask before clusters that cost money are made.")
 @click.option("--json", "as_json", is_flag=True, help="Events (or the dry run) as JSON.")
-def command(file: Path | None, detach: bool, no_wait: bool, yes: bool, as_json: bool, **flags: Any) -> int:
+def command(
+    file: Path | None,
+    detach: bool,
+    no_wait: bool,
+    yes: bool,
+    as_json: bool,
+    smoke: str | None,
+    no_smoke: bool,
+    max_cost: float | None,
+    max_tokens: int | None,
+    max_duration: float | None,
+    hands_off: bool,
+    unlimited: bool,
+    fixer: str | None,
+    **flags: Any,
+) -> int:
     """Run task x model x configuration. Flags win over environment, environment over --matrix, that over defaults.
 
     The variable that each flag stands for is in brackets.
@@ -50,10 +78,34 @@ def command(file: Path | None, detach: bool, no_wait: bool, yes: bool, as_json: 
         return attach(runs.find(spec.resume_stamp, paths.runs_root()), as_json)
     from devops_bench.matrix.expand import expand
 
+    orders = read_orders(smoke, no_smoke, unlimited, fixer)
     plan = expand(spec)
     if spec.dry_run:
         return dry_run(plan, env, as_json)
-    return launch(plan, env, detach=detach, no_wait=no_wait, yes=yes, as_json=as_json)
+    from dataclasses import replace
+
+    orders = replace(orders.with_budget(max_cost, max_tokens, max_duration), hands_off=hands_off or unlimited)
+    return launch(plan, env, orders, detach=detach, no_wait=no_wait, yes=yes, as_json=as_json)
+
+
+def read_orders(smoke: str | None, no_smoke: bool, unlimited: bool, fixer: str | None) -> Orders:
+    """How the run is to be supervised, without its budget. Raises ConfigError."""
+    from devops_bench.supervisor.orders import Orders
+
+    word = "off" if no_smoke else smoke or os.environ.get("BENCH_SMOKE", "").strip().lower() or "scripted"
+    if no_smoke and smoke not in {None, "off"}:
+        raise ConfigError(f"--no-smoke and --smoke {smoke} contradict each other", fix="leave one out")
+    if word not in {"scripted", "real", "off"}:
+        raise ConfigError(f"BENCH_SMOKE={word!r} is not known", fix="use scripted, real or off")
+    try:
+        argv = tuple(shlex.split(fixer or os.environ.get("BENCH_FIXER", "")))
+    except ValueError as error:
+        raise ConfigError(f"--fixer cannot be split: {error}", fix="quote it like a shell command") from None
+    if unlimited and not argv:
+        raise ConfigError("--unlimited needs a fixer", fix='give --fixer "CMD", a headless coding agent or a script')
+    if unlimited:
+        raise ConfigError("--unlimited is not available yet", fix="use --hands-off; faults are reported, not repaired")
+    return Orders(smoke=word, unlimited=unlimited, fixer=argv if unlimited else ())
 
 
 def dry_run(plan: Any, env: dict[str, str], as_json: bool) -> int:
@@ -64,72 +116,3 @@ def dry_run(plan: Any, env: dict[str, str], as_json: bool) -> int:
     findings = check(plan, env, dry_run=True)
     click.echo(dryrun.to_json(plan, env, findings) if as_json else dryrun.render(plan, env, findings), nl=False)
     return 0
-
-
-def launch(plan: Any, env: dict[str, str], *, detach: bool, no_wait: bool, yes: bool, as_json: bool) -> int:
-    """Check, write the plan, start the supervisor, follow. Exit 2 leaves nothing behind."""
-    from devops_bench.cli.attach import attach
-    from devops_bench.cli.keys import supervisor_environment
-    from devops_bench.matrix import ids
-    from devops_bench.supervisor import launch as launcher
-
-    preflight(plan, env)
-    confirm(plan, yes)
-    if no_wait:
-        refuse_active(plan, env)
-    if not as_json:
-        for note in plan.notes:
-            click.echo(f"note: {note}", err=True)
-    run_dir = ids.reserve_run_dir(paths.runs_root())
-    try:
-        replace(plan, stamp=run_dir.name).write(run_dir)
-        launcher.start(run_dir, supervisor_environment(plan.options, env))
-    except BaseException:
-        if not (run_dir / "journal.jsonl").exists() or (run_dir / "journal.jsonl").stat().st_size == 0:
-            shutil.rmtree(run_dir, ignore_errors=True)
-        raise
-    if not as_json:
-        click.echo(f"STAMP={run_dir.name}")
-    if detach:
-        if as_json:
-            click.echo(f'{{"stamp": "{run_dir.name}"}}')
-        return 0
-    return attach(run_dir, as_json)
-
-
-def preflight(plan: Any, env: dict[str, str]) -> None:
-    """Print warnings; raise ConfigError for the first error, saying how many more there are."""
-    from devops_bench.preflight import check
-
-    findings = check(plan, env, dry_run=False)
-    errors = [finding for finding in findings if finding.is_error]
-    for finding in findings:
-        if finding not in errors[:1]:
-            click.echo(f"{'error' if finding.is_error else 'warning'}: {finding.line()}", err=True)
-    if errors:
-        first = errors[0]
-        raise ConfigError(first.what, where=first.where, fix=first.fix)
-
-
-def confirm(plan: Any, yes: bool) -> None:
-    """Ask before clusters that cost time or money are made."""
-    paid = [combo for combo in plan.combos if combo.provider in {"kind", "gke"}]
-    if not paid or yes:
-        return
-    import sys
-
-    if not sys.stdin.isatty():
-        raise ConfigError(f"{len(paid)} combos make clusters on kind or gke", fix="confirm with --yes")
-    click.confirm(f"{len(paid)} combos make clusters on kind or gke. Go on?", abort=True)
-
-
-def refuse_active(plan: Any, env: dict[str, str]) -> None:
-    """With --no-wait: RefusedError when another run on this host holds one of the combos."""
-    from devops_bench.combo.token import take_token
-
-    root = paths.state_root(env)
-    for combo in plan.combos:
-        fd = take_token(combo.token, root)
-        if fd is None:
-            raise RefusedError(f"combo {combo.rid} is active in another run", fix="wait for it, or leave --no-wait out")
-        os.close(fd)

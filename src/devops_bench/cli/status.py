@@ -35,34 +35,39 @@ def command(stamp: str, as_json: bool, show_all: bool) -> int:
 
 
 def as_data(run_dir: Path, state: RunState, pid: int | None, living: bool) -> dict[str, Any]:
-    """The stable JSON form: {stamp, state, supervisor {pid, alive}, counts, combos [...]}."""
+    """The stable JSON form, as docs/reference/supervision.md has it: {stamp, state, supervisor, counts, combos ...}.
+
+    Keys may be added, none is ever removed or changes its meaning.
+    """
+    from devops_bench.combo.events import now
+    from devops_bench.supervisor import forecast
+
     combos = [{"rid": rid, **combo.to_data()} for rid, combo in state.combos.items()]
     return {
         "stamp": run_dir.name,
-        "state": overall(state, living),
+        "state": forecast.overall(state, living),
         "supervisor": {"pid": pid, "alive": living},
         "counts": state.counts(),
         "started": state.started,
         "updated": state.updated,
+        "halted": state.halted or None,
+        "retries": state.retries,
+        "spent_usd": round(state.spent_usd, 6),
+        "spent_tokens": state.spent_tokens,
+        "worked_sec": round(state.worked, 1),
+        "left_sec": forecast.left(state, max(1, state.counts()["running"]), now()) if living else None,
+        "limits": state.limits,
         "combos": combos,
     }
-
-
-def overall(state: RunState, living: bool) -> str:
-    """One word for the run: done, running, stopping, stopped, interrupted (its supervisor died)."""
-    if state.done:
-        return "done"
-    if living:
-        return "stopping" if state.stop_requested else "running"
-    return "stopped" if state.stop_requested else "interrupted"
 
 
 def as_text(data: dict[str, Any], state: RunState, show_all: bool) -> str:
     """A few lines for a person."""
     from devops_bench.plaintext import one_line
-    from devops_bench.supervisor.view import age, progress
+    from devops_bench.supervisor.view import age, progress, time_left
 
-    lines = [f"{data['stamp']}  {data['state']}", progress(state)]
+    left = time_left(state, max(1, state.counts()["running"])) if data["supervisor"]["alive"] else ""
+    lines = [f"{data['stamp']}  {data['state']}", progress(state) + left]
     if state.building is not None:
         lines.append(f"building the control plane: {state.building[0]} of {state.building[1]} packages")
     for rid, combo in state.combos.items():
@@ -73,6 +78,10 @@ def as_text(data: dict[str, Any], state: RunState, show_all: bool) -> str:
             lines.append(
                 f"  {combo.state.value:<8} {rid}{klass}{': ' + one_line(combo.reason) if combo.reason else ''}"
             )
-    if data["state"] in {"stopped", "interrupted"}:
+    for provider, cap in state.limits.items():
+        lines.append(f"  limit    {provider}: at most {cap} at once")
+    if state.halted and data["state"] != "done":
+        lines.append(f"nothing more was started: {one_line(state.halted)}")
+    if data["state"] in {"stopped", "interrupted", "halted"}:
         lines.append(f"go on with `devops-bench resume {data['stamp']}`")
     return "\n".join(lines)

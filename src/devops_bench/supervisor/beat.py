@@ -46,6 +46,8 @@ class Beat:
         with contextlib.suppress(OSError):
             self._of.record("heartbeat", **{key: data[key] for key in JOURNALLED})
         self._write(data)
+        if self._of.orders.hands_off:
+            self._of.telling.heartbeat(data)
         self._timer = self._loop.call_later(self._every, self._beat)
 
     def data(self) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from devops_bench.supervisor.endings import Again, Endings
 from devops_bench.supervisor.forks import ForkServer
 from devops_bench.supervisor.inotify import Watches
 from devops_bench.supervisor.journal import Journal
+from devops_bench.supervisor.notify import Target
 from devops_bench.supervisor.orders import Orders
 from devops_bench.supervisor.planes import LOOK_AHEAD, Planes
 from devops_bench.supervisor.schedule import Halt, HaltKind, Rules
@@ -43,6 +44,7 @@ from devops_bench.supervisor.schedule.limits import LimitChange
 from devops_bench.supervisor.schedule.restore import restore
 from devops_bench.supervisor.starting import Starting
 from devops_bench.supervisor.state import RunState
+from devops_bench.supervisor.telling import Telling
 from devops_bench.supervisor.worker import Limits, Worker
 
 
@@ -59,7 +61,14 @@ class Supervisor:
     """
 
     def __init__(
-        self, plan: Plan, run_dir: Path, journal: Journal, state: RunState, env: Mapping[str, str], orders: Orders
+        self,
+        plan: Plan,
+        run_dir: Path,
+        journal: Journal,
+        state: RunState,
+        env: Mapping[str, str],
+        orders: Orders,
+        target: Target,
     ) -> None:
         self.plan = plan
         self.run_dir = run_dir
@@ -86,6 +95,7 @@ class Supervisor:
         self.planes = Planes(self.combos, env, self._loop, self.record, self.wake)
         self.schedule = restore(jobs_of(plan), rules, state, clock())
         self.starting = Starting(self)
+        self.telling = Telling(target, self)
         self.beat = Beat(self, self._loop)
 
     def record(self, event: str, **fields: Any) -> None:

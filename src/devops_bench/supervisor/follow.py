@@ -46,6 +46,7 @@ class Ending(StrEnum):
 
     DONE = "done"
     STOPPED = "stopped"
+    HALTED = "halted"
     DEAD = "dead"
     TIMEOUT = "timeout"
 
@@ -156,7 +157,9 @@ def _without_supervisor(
         state = collect.collect(run_dir, env)
     except RefusedError:
         return None
-    return Followed(state, Ending.STOPPED if state.stop_requested else Ending.DEAD)
+    if state.stop_requested:
+        return Followed(state, Ending.STOPPED)
+    return Followed(state, Ending.HALTED if state.halted else Ending.DEAD)
 
 
 def alive(run_dir: Path) -> tuple[ProcessIdentity | None, bool]:

@@ -24,13 +24,14 @@ NAME = "orders.json"
 class Orders:
     """`matrix` is the identity of what runs (`matrix_id`): two runs with the same one are never active at once.
 
-    `smoke` is scripted, real or off. `fixer` is the argv that `unlimited` hands a fault to.
+    `smoke` is scripted, real, off (as the user wished), or empty (no gate). `fixer` is the argv that a fault is
+    handed to.
     """
 
     matrix: str = ""
     budget: Budget = field(default_factory=Budget)
     hands_off: bool = False
-    smoke: str = "off"
+    smoke: str = ""
     unlimited: bool = False
     fixer: tuple[str, ...] = ()
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
+from devops_bench.combo.events import now
 from devops_bench.plaintext import one_line
 from devops_bench.settings import ComboState
+from devops_bench.supervisor import forecast
 from devops_bench.supervisor.state import RunState
 
 SYMBOLS = {
@@ -29,7 +31,19 @@ def progress(state: RunState) -> str:
     rest = [f"{counts['running']} running", f"{counts['planned'] + counts['waiting']} to go"]
     if counts["stopped"]:
         rest.append(f"{counts['stopped']} stopped")
+    if state.retries:
+        rest.append(f"{state.retries} retried")
+    if state.spent_usd:
+        rest.append(f"{state.spent_usd:.2f} USD")
     return f"{done}/{len(state.combos)} done: {', '.join(parts)}; {', '.join(rest)}"
+
+
+def time_left(state: RunState, at_once: int) -> str:
+    """`, about 12 min left`, or nothing when nobody can say."""
+    left = forecast.left(state, at_once, now())
+    if not left:
+        return ""
+    return f", about {left:.0f} s left" if left < 90 else f", about {left / 60:.0f} min left"
 
 
 def describe(state: RunState, event: Mapping[str, Any]) -> str | None:
@@ -55,6 +69,10 @@ def _describe(state: RunState, event: Mapping[str, Any]) -> str | None:
         return f"retry {rid} in {event['delay']:g} s: {event['reason']}"
     if name == "launching_stopped":
         return f"nothing new is started: {event['reason']}"
+    if name == "limit_changed":
+        cap = "no limit" if event["cap"] is None else f"at most {event['cap']} at once"
+        wait = f", nothing for {event['wait']:.0f} s" if event.get("wait") else ""
+        return f"limit {event['provider']}: {cap}{wait} ({event['why']})"
     if name == "combo_waiting":
         return f"waiting {rid}: {event['reason']}"
     if name == "combo_residue":
@@ -133,9 +151,13 @@ class LiveView:
         rows = Table.grid(padding=(0, 2))
         for rid in state.active():
             combo = state.combos[rid]
-            rows.add_row(Text(combo.phase or "start", style="cyan"), f"{age(combo.started):>6}", Text(rid, "bold"))
+            seen = f"seen {age(combo.seen)} ago" if combo.seen else ""
+            rows.add_row(
+                Text(combo.phase or "start", style="cyan"), f"{age(combo.started):>6}", Text(rid, "bold"), seen
+            )
         head = Table.grid(padding=(0, 1))
-        head.add_row(ProgressBar(total=max(1, len(state.combos)), completed=done, width=24), progress(state))
+        text = progress(state) + time_left(state, counts["running"])
+        head.add_row(ProgressBar(total=max(1, len(state.combos)), completed=done, width=24), text)
         parts: list[Any] = [head, rows]
         if state.building is not None:
             finished, total = state.building

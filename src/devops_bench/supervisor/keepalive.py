@@ -1,0 +1,130 @@
+"""`python -m devops_bench.supervisor.keepalive RUN_DIR`: restarts the supervisor of a run when it dies.
+
+A detached process that sleeps on the supervisor's pidfd. It ends with the run: when it is done, stopped, or halted for
+a person to look at. One per run; it starts nothing but supervisors, and only a few in an hour.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from devops_bench import paths, settings
+from devops_bench.combo.token import take_token
+from devops_bench.errors import BenchError, RefusedError
+from devops_bench.paths import FILE_MODE
+from devops_bench.process import wait_ended
+from devops_bench.supervisor import launch, locks, snapshot, summary
+from devops_bench.supervisor.notify import Kind, Target, message, send
+
+LOG = "keepalive.log"
+HOUR = 3600.0
+WAIT = 5.0  # seconds between looks when the lock is held by somebody who is no supervisor (a collector)
+PAUSE = 1.0  # seconds before the first restart, doubled with each further one
+
+
+def start(run_dir: Path, env: Mapping[str, str]) -> int:
+    """Start the watchdog of `run_dir` detached; returns its pid."""
+    log = os.open(run_dir / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "devops_bench.supervisor.keepalive", str(run_dir)],
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+        )
+    finally:
+        os.close(log)
+    return process.pid
+
+
+def advice(run_dir: Path) -> str:
+    """How to keep the run alive across a reboot too: lines to paste."""
+    program = shutil.which("devops-bench") or "devops-bench"
+    stamp = run_dir if run_dir.parent != paths.runs_root() else run_dir.name
+    command = f"{program} resume --keepalive {stamp}"
+    return (
+        "a watchdog restarts a dead supervisor until this host goes down; to survive a reboot as well, add one of\n"
+        f"  cron:     * * * * * {command}\n"
+        "  systemd:  systemd-run --user --on-active=60 --on-unit-active=60 "
+        f"--unit=devops-bench-{run_dir.name} {command}"
+    )
+
+
+def over(run_dir: Path) -> str:
+    """Why the run needs no supervisor any more; empty when it does."""
+    if (run_dir / summary.DONE).exists():
+        return "done"
+    state, _offset = snapshot.load(run_dir)
+    if state.stop_requested:
+        return "stopped"
+    return f"halted: {state.halted}" if state.halted else ""
+
+
+def watch(run_dir: Path, env: Mapping[str, str]) -> str:
+    """Keep the run's supervisor alive; returns why that is over."""
+    most = int(settings.TABLE["restarts_most"].value)
+    restarts: list[float] = []
+    while True:
+        _wait_for_supervisor(run_dir)
+        why = over(run_dir)
+        if why:
+            return why
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        restarts = [moment for moment in restarts if now - moment < HOUR]
+        if len(restarts) >= most:
+            return f"given up after {len(restarts)} restarts in an hour"
+        time.sleep(PAUSE * 2 ** len(restarts))
+        restarts.append(now)
+        try:
+            pid = launch.start(run_dir, env)
+            print(f"restarted: supervisor {pid}", flush=True)
+        except RefusedError:
+            continue  # somebody resumed it
+        except BenchError as error:
+            print(f"restart failed: {error.message()}", flush=True)
+
+
+def _wait_for_supervisor(run_dir: Path) -> None:
+    """Return when nobody works on the run."""
+    while locks.held(run_dir):
+        who = locks.owner(run_dir)
+        fd = who.open_pidfd() if who is not None else None
+        if fd is None:
+            time.sleep(WAIT)
+            continue
+        try:
+            wait_ended(fd, HOUR)
+        finally:
+            os.close(fd)
+
+
+def main() -> int:
+    """Entry; 0 when the run ended by itself."""
+    run_dir, env = Path(sys.argv[1]), dict(os.environ)
+    held = take_token(f"keepalive {run_dir}", paths.state_root(env))
+    if held is None:
+        return 0
+    try:
+        why = watch(run_dir, env)
+    except BenchError as error:
+        why = f"given up: {error.message()}"
+    print(why, flush=True)
+    if why.startswith("given up"):
+        process = send(Target.of(env), message(Kind.NEEDS_YOU, run_dir.name, why, {"reason": why}))
+        if process is not None:
+            process.wait()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
