@@ -23,7 +23,8 @@ import psutil
 
 from bench.measure import row
 from devops_bench.gateway.model import Forward, ModelGateway
-from devops_bench.models.http import Connection, Listener, Request
+from devops_bench.models.http import Connection, Request
+from devops_bench.models.listener import Listener
 from devops_bench.models.providers import Resolved
 from devops_bench.redact import Redactor
 

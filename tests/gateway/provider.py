@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 
 from devops_bench.gateway.model import Caps, Forward, ModelGateway, Patience
-from devops_bench.models.http import Connection, Listener, Request
+from devops_bench.models.http import Connection, Request
+from devops_bench.models.listener import Listener
 from devops_bench.models.providers import Resolved
 
 KEY = "real-key-0123456789abcdef"

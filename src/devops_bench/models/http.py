@@ -1,4 +1,4 @@
-"""A very small HTTP/1.1 server on loopback: one thread a connection, keep-alive, chunked streams.
+"""One client's connection of a very small HTTP/1.1 server: keep-alive, chunked streams, and what servers must not do.
 
 Written here because a scripted model must do what servers must not (hang, send half a body, answer garbage), must start
 within milliseconds and end at once, and because `http.server` costs more to import than all of this package.
@@ -7,7 +7,6 @@ within milliseconds and end at once, and because `http.server` costs more to imp
 from __future__ import annotations
 
 import contextlib
-import json
 import select
 import socket
 import threading
@@ -19,12 +18,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 MAX_HEAD = 64 << 10
 MAX_BODY = 64 << 20
-# Seconds: a dropped connection wakes its thread at once; one that computes is not waited for.
-_JOIN = 2.0
 JSON = "application/json; charset=utf-8"
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
-# Of a body that nobody wants so much is read, so that the answer is not lost with the connection.
+# Bytes and seconds: of a body that nobody wants so much is read, so that the answer is not lost with the connection.
 _DRAIN = 1 << 20
+_DRAIN_SEC = 1.0
 
 
 class BadRequestError(Exception):
@@ -56,10 +54,33 @@ def keys_in(request: Request) -> set[str]:
     return {key for key in given if key}
 
 
+class Room:
+    """Bytes of bodies that may be in memory at a time, for all connections of a server together."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> bool:
+        """Whether there is room; it is taken then."""
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+    def give(self, size: int) -> None:
+        """It is free again."""
+        with self._lock:
+            self._left += size
+
+
 class Connection:
     """One client; used by one thread."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, room: Room | None = None) -> None:
+        self._room = room or Room(MAX_BODY)
+        self._held = 0
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sock = sock
         self._file: BinaryIO = sock.makefile("rb")
@@ -116,6 +137,7 @@ class Connection:
             while size := self._number(self._file.readline(MAX_HEAD).split(b";")[0], 16):
                 if size + len(whole) > MAX_BODY:
                     raise BadRequestError("body too large")
+                self._hold(size)
                 whole += self._exactly(size)
                 self._file.readline(MAX_HEAD)
             self._fields()
@@ -123,7 +145,18 @@ class Connection:
         size = self._number(headers.get("content-length", "0").encode(), 10)
         if size > MAX_BODY:
             raise BadRequestError("body too large")
+        self._hold(size)
         return self._exactly(size)
+
+    def _hold(self, size: int) -> None:
+        if not self._room.take(size):
+            raise BadRequestError("too many large bodies at a time")
+        self._held += size
+
+    def forget(self) -> None:
+        """The last request is done with."""
+        self._room.give(self._held)
+        self._held = 0
 
     def _exactly(self, size: int) -> bytes:
         data = self._file.read(size)
@@ -148,6 +181,7 @@ class Connection:
         try:
             packed = zlib.decompressobj(wbits=47)
             plain = packed.decompress(body, MAX_BODY)
+            self._hold(len(plain))
         except zlib.error:
             raise BadRequestError("body is not compressed as it says") from None
         if packed.unconsumed_tail:
@@ -208,7 +242,7 @@ class Connection:
 
     def discard(self) -> None:
         """Read what is left of a body that was not wanted, within bounds."""
-        self._sock.settimeout(_JOIN / 2)
+        self._sock.settimeout(_DRAIN_SEC)
         left = _DRAIN
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
@@ -230,86 +264,3 @@ class Connection:
         lines += [f"{name}: {value}" for name, value in fields]
         lines.append("Connection: keep-alive" if self.keep else "Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
-
-class Listener:
-    """Accepts connections on 127.0.0.1 and calls `handle(connection, request)` for each request, until closed.
-
-    `admit` sees each request before its body is read; what it turns down reaches `handle` without one. At most `most`
-    connections at a time; the next one waits.
-    """
-
-    def __init__(
-        self,
-        handle: Callable[[Connection, Request], None],
-        port: int = 0,
-        *,
-        name: str = "scripted",
-        admit: Callable[[Request], bool] = lambda _: True,
-        most: int = 256,
-    ) -> None:
-        self._handle = handle
-        self._admit = admit
-        self._name = name
-        self._lock = threading.Lock()
-        self._open: dict[Connection, threading.Thread] = {}
-        self._room = threading.BoundedSemaphore(most)
-        self.closing = threading.Event()
-        self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
-        self.port: int = self._socket.getsockname()[1]
-        self._thread = threading.Thread(target=self._accept, name=f"{name}-model", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop accepting, end every connection; returns when no thread accepts any more."""
-        self.closing.set()
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._socket.close()
-        with self._lock:
-            serving = dict(self._open)
-        for connection in serving:
-            connection.drop()
-        for thread in serving.values():
-            thread.join(timeout=_JOIN)
-
-    def _accept(self) -> None:
-        while not self.closing.is_set():
-            if not self._room.acquire(timeout=_JOIN / 10):
-                continue
-            try:
-                sock, _ = self._socket.accept()
-            except OSError:
-                self._room.release()
-                if self.closing.is_set():
-                    return
-                # Out of descriptors, or a client that went away: neither must end the server.
-                self.closing.wait(0.05)
-                continue
-            connection = Connection(sock)
-            thread = threading.Thread(target=self._serve, args=(connection,), name=f"{self._name}-client", daemon=True)
-            with self._lock:
-                self._open[connection] = thread
-            thread.start()
-
-    def _serve(self, connection: Connection) -> None:
-        try:
-            while connection.keep and not self.closing.is_set():
-                request = connection.read(self._admit)
-                if request is None:
-                    break
-                self._handle(connection, request)
-                if connection.unread:
-                    connection.discard()
-        except BadRequestError as error:
-            with contextlib.suppress(OSError):
-                connection.send(400, json.dumps({"error": {"message": str(error)}}).encode())
-        except OSError:
-            pass  # the client went away: nobody is left to be told
-        finally:
-            with self._lock:
-                self._open.pop(connection, None)
-            connection.drop()
-            connection.close()
-            self._room.release()

@@ -16,7 +16,8 @@ from types import TracebackType
 
 from devops_bench.errors import ConfigError
 from devops_bench.models import routes
-from devops_bench.models.http import Connection, Listener, Request, keys_in
+from devops_bench.models.http import Connection, Request, keys_in
+from devops_bench.models.listener import Listener
 from devops_bench.models.player import Answer, Ending, Player
 from devops_bench.models.record import Log, Recorded
 from devops_bench.models.scenario import Scenario, load_scenarios

@@ -1,111 +1,30 @@
 """Connections to a provider: TLS, the environment's proxy, keep-alive; no wait that loses sight of the client.
 
-`http.client` speaks HTTP (it costs 50 ms to import; urllib3 costs 200). Beneath it stands a socket that never blocks:
-whatever it has to wait for, it waits together with the client's own socket (`Watch`).
+`http.client` speaks HTTP (it costs 50 ms to import; urllib3 costs 200) over the sockets of `sockets`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import http.client
-import io
-import os
 import select
-import socket
 import ssl
 import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator
+from typing import Final
 
 from devops_bench.gateway.model.proxies import Proxy
+from devops_bench.gateway.model.sockets import Origin, Socket, connected, trusted, tunnel
 from devops_bench.gateway.model.upstream import UpstreamError
 from devops_bench.gateway.model.watch import Watch
 
-T = TypeVar("T")
-
-_SLICE: Final = 256 << 10
 _IDLE_CONNECTIONS: Final = 8
-_MAX_PROXY_HEAD: Final = 16 << 10
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a provider is."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @property
-    def authority(self) -> str:
-        """The Host header."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == {"http": 80, "https": 443}[self.scheme] else f"{host}:{self.port}"
-
-
-class _Socket:
-    """A socket that waits by a Watch; has what http.client calls."""
-
-    def __init__(self, inner: socket.socket, watch: Watch) -> None:
-        self.inner = inner
-        self.watch = watch
-
-    def sendall(self, data: Any) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[self._until(functools.partial(self.inner.send, view[:_SLICE]), select.POLLOUT) :]
-
-    def recv_into(self, buffer: Any) -> int:
-        return self._until(functools.partial(self.inner.recv_into, buffer), select.POLLIN)
-
-    def handshake(self) -> None:
-        """TLS."""
-        assert isinstance(self.inner, ssl.SSLSocket)
-        self._until(self.inner.do_handshake, select.POLLIN, self.watch.connect)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reader(self), 1 << 16)
-
-    def close(self) -> None:
-        """Nothing: http.client calls this while a reply that ends with its connection is still to be read."""
-
-    def drop(self) -> None:
-        self.inner.close()
-
-    def _until(self, act: Callable[[], T], event: int, limit: float | None = None) -> T:
-        while True:
-            try:
-                return act()
-            except ssl.SSLWantReadError:
-                event = select.POLLIN
-            except ssl.SSLWantWriteError:
-                event = select.POLLOUT
-            except BlockingIOError:
-                pass
-            if not self.watch.ready(self.inner, event, limit):
-                seconds = self.watch.idle if limit is None else limit
-                raise UpstreamError("hang", f"the provider sent nothing for {seconds:g} s")
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, sock: _Socket) -> None:
-        self._sock = sock
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._sock.recv_into(buffer)
 
 
 class Link(http.client.HTTPConnection):
     """One connection."""
 
-    def __init__(self, origin: Origin, sock: _Socket) -> None:
+    def __init__(self, origin: Origin, sock: Socket) -> None:
         super().__init__(origin.host, origin.port)
         self.bound = sock
         self.sock = sock
@@ -152,10 +71,10 @@ class Dialer:
         origin = self.origin
         host, port = (self.proxy.host, self.proxy.port) if self.proxy is not None else (origin.host, origin.port)
         try:
-            sock = _Socket(_connected(host, port, watch), watch)
+            sock = Socket(connected(host, port, watch), watch)
             try:
                 if self.proxy is not None and origin.scheme == "https":
-                    _tunnel(sock, origin, self.proxy)
+                    tunnel(sock, origin, self.proxy)
                 if origin.scheme == "https":
                     # The handshake is ours: it must not block, either.
                     sock.inner = self._context().wrap_socket(
@@ -197,72 +116,6 @@ class Dialer:
             if self._tls is None:
                 self._tls = trusted()
             return self._tls
-
-
-def trusted() -> ssl.SSLContext:
-    """TLS with verification, by the system's authorities, else by those of `certifi` where a host has none."""
-    context = ssl.create_default_context()
-    paths = ssl.get_default_verify_paths()
-    folder = Path(paths.capath) if paths.capath else None
-    if not context.cert_store_stats()["x509_ca"] and not (folder and folder.is_dir() and any(folder.iterdir())):
-        with contextlib.suppress(ImportError):
-            import certifi
-
-            context.load_verify_locations(certifi.where())
-    return context
-
-
-def _connected(host: str, port: int, watch: Watch) -> socket.socket:
-    """A TCP connection by the first address that answers in time."""
-    deadline = time.monotonic() + watch.connect
-    problem: OSError = OSError("no address")
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise OSError(f"the name cannot be resolved ({error.strerror or error})") from None
-    for family, kind, protocol, _, address in found:
-        sock = socket.socket(family, kind, protocol)
-        try:
-            _connect(sock, address, watch, deadline)
-            return sock
-        except OSError as error:
-            problem = error
-            sock.close()
-        except BaseException:
-            sock.close()
-            raise
-    raise problem
-
-
-def _connect(sock: socket.socket, address: Any, watch: Watch, deadline: float) -> None:
-    sock.setblocking(False)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    with contextlib.suppress(BlockingIOError):
-        sock.connect(address)
-        return
-    if not watch.ready(sock, select.POLLOUT, max(0.0, deadline - time.monotonic())):
-        raise OSError("no answer to a connection request")
-    if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-        raise OSError(code, os.strerror(code))
-
-
-def _tunnel(sock: _Socket, origin: Origin, proxy: Proxy) -> None:
-    """A way through the proxy. Raises OSError when it refuses."""
-    target = f"[{origin.host}]:{origin.port}" if ":" in origin.host else f"{origin.host}:{origin.port}"
-    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-    lines += [f"{name}: {value}" for name, value in proxy.fields]
-    sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
-    head = bytearray()
-    byte = bytearray(1)
-    # Byte by byte: what follows the head belongs to TLS.
-    while not head.endswith(b"\r\n\r\n") and len(head) < _MAX_PROXY_HEAD:
-        if not sock.recv_into(byte):
-            raise OSError("the proxy closed the connection")
-        head += byte
-    status = bytes(head.partition(b"\r\n")[0]).decode("latin-1").split(" ", 2)
-    if len(status) < 2 or status[1] != "200":
-        raise OSError(f"the proxy {proxy.host}:{proxy.port} refuses: {' '.join(status[1:])}")
 
 
 class Answered:

@@ -13,14 +13,16 @@ from urllib.parse import quote, urlsplit
 from devops_bench.errors import ConfigError
 from devops_bench.gateway.model import vertex
 from devops_bench.gateway.model.adc import Ambient, ambient
-from devops_bench.gateway.model.dial import Answered, Dialer, Origin, exchange
+from devops_bench.gateway.model.dial import Answered, Dialer, exchange
 from devops_bench.gateway.model.headers import to_provider
 from devops_bench.gateway.model.proxies import proxy_for
+from devops_bench.gateway.model.sockets import Origin
 from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
 from devops_bench.gateway.model.watch import Watch
 from devops_bench.models.http import JSON
 from devops_bench.models.player import listing, model_card
 from devops_bench.models.providers import Resolved
+from devops_bench.models.replies.draft import mapping, parsed
 from devops_bench.models.routes import Action
 
 # The base URLs of the providers' own clients.
@@ -87,7 +89,7 @@ class Forward:
         fields += [("Accept-Encoding", "identity"), *self._auth(asked.route.wire, watch)]
         target, body = self._target(asked), asked.request.body
         if self._ambient is not None and asked.route.wire == "anthropic":
-            body = vertex.anthropic_body(asked.data, count=asked.route.action is Action.COUNT)
+            body = vertex.anthropic_body(mapping(parsed(body)), count=asked.route.action is Action.COUNT)
         try:
             answered = exchange(self._dialer, asked.request.method, target, fields, body, watch)
         except ValueError as error:
@@ -129,8 +131,7 @@ class Forward:
         assert self._ambient is not None
         project, count = self._ambient.project, asked.route.action is Action.COUNT
         if asked.route.wire == "anthropic":
-            stream = asked.data.get("stream") is True
-            return vertex.anthropic_path(project, self._location, asked.model, stream=stream, count=count)
+            return vertex.anthropic_path(project, self._location, asked.model, stream=asked.stream, count=count)
         return vertex.google_path(project, self._location, asked.model, asked.route.action)
 
 

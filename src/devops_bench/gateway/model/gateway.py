@@ -21,16 +21,18 @@ from types import TracebackType
 from typing import Any
 
 from devops_bench.errors import ConfigError
-from devops_bench.gateway.model import endings, faults
+from devops_bench.gateway.model import endings
 from devops_bench.gateway.model.caps import Caps, End, Patience, Spent
 from devops_bench.gateway.model.flight import Flight
+from devops_bench.gateway.model.ledger import Ledger
 from devops_bench.gateway.model.passage import Passage
 from devops_bench.gateway.model.recording import Recording
 from devops_bench.gateway.model.relay import relay
 from devops_bench.gateway.model.upstream import Asked, Upstream
 from devops_bench.models import prices, routes
 from devops_bench.models.exchange import Exchange
-from devops_bench.models.http import Connection, Listener, Request, keys_in
+from devops_bench.models.http import Connection, Request, keys_in
+from devops_bench.models.listener import Listener
 from devops_bench.models.player import WIRES
 from devops_bench.models.record import without_keys
 from devops_bench.models.replies.draft import parsed
@@ -43,9 +45,15 @@ OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 _BASES = {"google": "", "anthropic": "", "openai": "/v1", "openai-responses": "/v1"}
 _GENERATING = frozenset({Action.GENERATE, Action.STREAM})
-# No attempt makes so many requests; it bounds the memory where no cap is set.
-_MOST = 5000
 _CONNECTIONS = 64
+
+
+class _UnusableError(Exception):
+    """A request that is not passed on; ends nothing."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
 
 
 class ModelGateway:
@@ -85,16 +93,11 @@ class ModelGateway:
         self.recording.hide({"GATEWAY_TOKEN": self.token, **upstream.secrets()})
         prices.preload(upstream.provider)
         self._guard: tuple[Mapping[str, str], Redactor | None] = ({}, None)
-        self._caps = caps or Caps()
+        self.ledger = Ledger(caps or Caps(), self.patience.wait)
         self._on_event = on_event
         self._hook = first_request
         self._checking = threading.Lock()
         self._lock = threading.Lock()
-        self._spent = Spent()
-        self._waited = 0.0
-        self._flights: list[Flight] = []
-        self._faults: tuple[str, ...] = ()
-        self._end: End | None = None
         self._listener = Listener(self._handle, name="gateway", admit=self._admits, most=_CONNECTIONS)
         self.address: tuple[str, int] = ("127.0.0.1", self._listener.port)
 
@@ -118,21 +121,17 @@ class ModelGateway:
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """All model requests so far, in the order of arrival; those on their way as far as they have come."""
-        with self._lock:
-            flights = tuple(self._flights)
-        return tuple(flight.exchange() for flight in flights)
+        return self.ledger.exchanges()
 
     @property
     def end(self) -> End | None:
         """Why the gateway ended the run: the first reason, None while it has not."""
-        with self._lock:
-            return self._end
+        return self.ledger.end
 
     @property
     def spent(self) -> Spent:
         """What was used so far."""
-        with self._lock:
-            return self._spent
+        return self.ledger.spent
 
     @property
     def checked(self) -> bool:
@@ -156,54 +155,40 @@ class ModelGateway:
             return self._tell_end(connection, request, end)
         # The path of a list of models does not tell the wire.
         route = replace(route, wire=self.wire)
-        data = parsed(request.body) if generates else {}
-        model = route.model or str(data.get("model", "") if isinstance(data, Mapping) else "")
-        if generates and not isinstance(data, Mapping):
-            return self._turn_down(connection, request, 400, "the request is not a JSON object")
-        only = self.upstream.model
-        if generates and only is not None and model != only:
-            return self._turn_down(connection, request, 404, f"this run has no model {model!r}, only {only!r}")
-        asked = Asked(request, route, model, self.token, data)
-        if route.action not in _GENERATING:
+        try:
+            asked, said = self._understood(request, route, generates=generates)
+        except _UnusableError as error:
+            return self._turn_down(connection, request, error.status, str(error))
+        if said is None:
             return relay(self, connection, asked)
-        return self._generate(connection, asked, route, data)
+        missing = self._missing_grant(said, request.body)
+        flight, end = self.ledger.begin(self.wire, said, self.upstream.provider, missing)
+        del said  # as large as the request: not needed while the model thinks
+        if end is not None:
+            self.sent(flight, asked)
+            return self._tell_end(connection, request, end)
+        return Passage(self, connection, asked, flight).run()
 
-    def _generate(self, connection: Connection, asked: Asked, route: Route, data: Mapping[str, Any]) -> None:
-        request = asked.request
+    def _understood(self, request: Request, route: Route, *, generates: bool) -> tuple[Asked, Conversation | None]:
+        """The request with its meaning; no conversation where nothing is to be generated. Raises _UnusableError."""
+        asked = Asked(request, route, route.model or "", self.token)
+        if not generates:
+            return asked, None
+        data = parsed(request.body)
+        if not isinstance(data, Mapping):
+            raise _UnusableError(400, "the request is not a JSON object")
+        asked = replace(asked, model=route.model or str(data.get("model", "")))
+        only = self.upstream.model
+        if only is not None and asked.model != only:
+            raise _UnusableError(404, f"this run has no model {asked.model!r}, only {only!r}")
+        if route.action not in _GENERATING:
+            return asked, None
         try:
             streams = route.action is Action.STREAM
             said = WIRES[self.wire].read(data, asked.model, stream=streams, size=len(request.body))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            told = f"the request cannot be read: {type(error).__name__}: {error}"
-            return self._turn_down(connection, request, 400, told)
-        flight, end = self._begin(said, request.body)
-        if end is not None:
-            self.sent(flight, asked)
-            return self._tell_end(connection, request, end)
-        return Passage(self, connection, asked, said, flight).run()
-
-    def _begin(self, said: Conversation, body: bytes) -> tuple[Flight, End | None]:
-        """Count a request, if it may be made."""
-        missing = self._missing_grant(said, body)
-        tools = bool(said.tools)
-        with self._lock:
-            flight = Flight(len(self._flights) + 1, self.wire, said, self.upstream.provider)
-            end = self._end
-            if end is None and missing is not None:
-                end = End("grant_missing", 0, missing)
-            limit = self._spent.beyond(self._caps, tools=tools)
-            if limit is None and len(self._flights) >= _MOST:
-                limit = End("cap_requests", 0, f"no run makes more than {_MOST} model requests")
-            end = end or limit
-            if len(self._flights) < _MOST:
-                self._flights.append(flight)
-            if end is None:
-                self._spent = self._spent.asked(tools=tools)
-            elif self._end is None:
-                self._end = end
-        if end is not None:
-            flight.finish("cap" if end.kind.startswith("cap_") else "refused", end.error)
-        return flight, end
+            raise _UnusableError(400, f"the request cannot be read: {type(error).__name__}: {error}") from None
+        return replace(asked, stream=said.stream), said
 
     def _missing_grant(self, said: Conversation, body: bytes) -> str | None:
         """What the hook says; concurrent first requests wait for its answer."""
@@ -240,21 +225,10 @@ class ModelGateway:
                 self._guard = (dict(hidden), guard)
             return guard
 
-    def finished(self, flight: Flight, exchange: Exchange) -> End | None:
-        """A reply is settled: the end that it means for the run, if any."""
-        with self._lock:
-            before, self._faults = self._faults, (*self._faults[-4:], exchange.fault)
-            end = faults.end_of(exchange, before)
-            self._spent = self._spent.answered(exchange)
-            if self._end is None:
-                self._end = end
-            return end
-
     def replied(self, flight: Flight, body: bytes, size: int) -> None:
         """The client has its answer: price it, record it, tell of it."""
         exchange = flight.exchange()
-        with self._lock:
-            self._spent = self._spent.priced(exchange)
+        spent = self.ledger.priced(exchange)
         fields = {
             "event": "reply", "number": exchange.number, "time": time.time(), "status": exchange.status,
             "latency": round(exchange.latency, 6), "first_byte": exchange.first_byte and round(exchange.first_byte, 6),
@@ -272,7 +246,7 @@ class ModelGateway:
                 "cost": exchange.cost_usd,
             },
         )
-        self._tell_budget(exchange)
+        self._tell_budget(exchange, spent)
 
     def sent(self, flight: Flight, asked: Asked) -> None:
         """The request is on its way to the provider: record it."""
@@ -283,16 +257,8 @@ class ModelGateway:
         fields = {"provider": self.upstream.provider, "status": status, "retry_after": wait}
         self._on_event("rate_limited", fields)
 
-    def may_wait(self, seconds: float) -> bool:
-        """Whether so long a wait is left to this attempt; it is taken then."""
-        with self._lock:
-            if self._waited + seconds > self.patience.wait:
-                return False
-            self._waited += seconds
-            return True
-
-    def _tell_budget(self, exchange: Exchange) -> None:
-        spent, caps = self.spent, self._caps
+    def _tell_budget(self, exchange: Exchange, spent: Spent) -> None:
+        caps = self.ledger.caps
         tokens = exchange.tokens.total if exchange.tokens is not None else 0
         for what, limit, used, more in (
             ("tokens", caps.tokens, spent.tokens, tokens),

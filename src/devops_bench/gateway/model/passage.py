@@ -12,7 +12,6 @@ from devops_bench.gateway.model.headers import to_client
 from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
 from devops_bench.gateway.model.watch import ClientGone, Watch
 from devops_bench.models.http import Connection
-from devops_bench.models.wire import Conversation
 
 if TYPE_CHECKING:
     from devops_bench.gateway.model.gateway import ModelGateway
@@ -25,13 +24,10 @@ _MAX_ERROR = 1 << 20
 class Passage:
     """Serves one request that generates; used once, by the connection's thread."""
 
-    def __init__(
-        self, gateway: ModelGateway, connection: Connection, asked: Asked, said: Conversation, flight: Flight
-    ) -> None:
+    def __init__(self, gateway: ModelGateway, connection: Connection, asked: Asked, flight: Flight) -> None:
         self._gateway = gateway
         self._connection = connection
         self._asked = asked
-        self._said = said
         self._flight = flight
         self._watch = Watch(connection, gateway.patience.idle, gateway.patience.connect)
         self._kept = bytearray()
@@ -53,7 +49,7 @@ class Passage:
             self._fail(error.word, str(error))
         except (ClientGone, OSError):
             self._connection.keep = False
-            gateway.finished(self._flight, self._flight.finish("gone", "the client hung up"))
+            gateway.ledger.finished(self._flight.finish("gone", "the client hung up"))
         except Exception as error:
             # We are wrong: the run must end with that reason, not with a client that waits for ever.
             self._fail("harness", f"{type(error).__name__}: {error}")
@@ -74,13 +70,13 @@ class Passage:
             incoming.close()
             wait = faults.retry_after(incoming.fields, body)
             gateway.limited(incoming.status, wait)
-            if wait is None or not gateway.may_wait(wait):
+            if wait is None or not gateway.ledger.may_wait(wait):
                 return faults.Closed(incoming.status, incoming.fields, body)
             self._watch.sleep(wait)
 
     def _comes_in_parts(self, incoming: Incoming) -> bool:
         kind = _header(incoming.fields, "content-type").lower()
-        return kind.startswith("text/event-stream") or (self._said.stream and incoming.length is None)
+        return kind.startswith("text/event-stream") or (self._asked.stream and incoming.length is None)
 
     def _stream(self, incoming: Incoming) -> None:
         """Every portion goes on as it comes. It is read first, so that no client knows more than the record."""
@@ -129,7 +125,7 @@ class Passage:
         self._keep(body)
         text = faults.message(body) or f"HTTP {status} without a word"
         exchange = self._flight.finish("http", text, faults.retry_after(incoming.fields, body))
-        if gateway.finished(self._flight, exchange) is not None and gateway.ending_status is not None:
+        if gateway.ledger.finished(exchange) is not None and gateway.ending_status is not None:
             return self._answer_end()
         fields = [*to_client(incoming.fields, guard), endings.NO_RETRY]
         return self._connection.send_fields(status, fields, body)
@@ -137,7 +133,7 @@ class Passage:
     def _fail(self, word: str, text: str) -> None:
         """No whole reply came."""
         exchange = self._flight.finish(word, text)
-        self._gateway.finished(self._flight, exchange)
+        self._gateway.ledger.finished(exchange)
         if self._answered:
             self._connection.keep = False
             return
@@ -146,7 +142,7 @@ class Passage:
 
     def _settle(self) -> End | None:
         """The reply is whole: what it means for the run."""
-        return self._gateway.finished(self._flight, self._flight.finish())
+        return self._gateway.ledger.finished(self._flight.finish())
 
     def _answer_end(self) -> None:
         end = self._gateway.end

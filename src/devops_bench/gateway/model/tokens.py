@@ -15,8 +15,9 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from devops_bench.errors import ConfigError
-from devops_bench.gateway.model.dial import Dialer, Origin, exchange
+from devops_bench.gateway.model.dial import Dialer, exchange
 from devops_bench.gateway.model.proxies import proxy_for
+from devops_bench.gateway.model.sockets import Origin
 from devops_bench.gateway.model.upstream import UpstreamError
 from devops_bench.gateway.model.watch import Watch
 from devops_bench.models.replies.draft import mapping, parsed

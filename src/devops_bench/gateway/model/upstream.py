@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from devops_bench.gateway.model.watch import Watch
 from devops_bench.models.http import Request
@@ -21,16 +21,13 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request with its meaning. `data` is its JSON object, empty where it has none.
-
-    `token` opened the gateway, and must not go on.
-    """
+    """A request with its meaning. `token` opened the gateway, and must not go on."""
 
     request: Request
     route: Route
     model: str
     token: str = field(repr=False)
-    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    stream: bool = False
 
 
 class Incoming(Protocol):

@@ -17,6 +17,9 @@ MAX_ARGS: Final = 4 << 20
 MAX_CALLS: Final = 256
 _MAX_NAME: Final = 256
 _MAX_ERROR: Final = 600
+# Bytes of JSON from which on its parts are counted, and how many there may be.
+_LARGE: Final = 1 << 20
+_MAX_PARTS: Final = 2_000_000
 # More tokens than any reply can have: such a figure is noise.
 _MAX_COUNT: Final = 1 << 40
 
@@ -162,7 +165,12 @@ def tokens_of(counts: Mapping[str, int]) -> Tokens | None:
 
 
 def parsed(data: bytes) -> Any:
-    """JSON, None for what is none (also too deep, or with numbers that are none)."""
+    """JSON, None for what is none (also too deep, of too many parts, or with numbers that are none).
+
+    Sixty megabytes of `[],[],` would be gigabytes of objects.
+    """
+    if len(data) > _LARGE and data.count(b",") > _MAX_PARTS:
+        return None
     try:
         return from_json(data, allow_inf_nan=False)
     except ValueError:
