@@ -53,14 +53,17 @@ if ! {{ exec {{link}}<>"/dev/tcp/$host/$port"; }} 2>/dev/null; then
   printf '%s: this command could not be checked and was not run\n' "$tool" >&2
   exit {BLOCKED}
 fi
-printf '%s\0' {VERSION} "$tool" "$(pwd -P)" "$#" "$@" "${{#variables[@]}}" "${{variables[@]}}" \
-  "$(( ${{#configs[@]}} / 2 ))" "${{configs[@]}}" >&"$link"
-IFS= read -r -d '' -u "$link" verdict
+trap : PIPE  # a gate that hangs up; the tool itself starts with the default again
+here=$PWD
+[[ $tool == t* ]] && here=$(pwd -P)  # where infrastructure code acts; a link must not hide it
+printf '%s\0' {VERSION} "$tool" "$here" "$#" "$@" "${{#variables[@]}}" "${{variables[@]}}" \
+  "$(( ${{#configs[@]}} / 2 ))" "${{configs[@]}}" 2>/dev/null >&"$link"
+IFS= read -r -d '' -u "$link" verdict 2>/dev/null
 if [[ $verdict == ok ]]; then
   exec {{link}}>&-
   exec "$real" "$@"
 fi
-IFS= read -r -d '' -u "$link" text
+IFS= read -r -d '' -u "$link" text 2>/dev/null
 printf '%s\n' "${{text:-$tool: this command could not be checked and was not run}}" >&2
 exit {BLOCKED}
 """

@@ -112,6 +112,11 @@ class Cage:
         if not self.folders:
             self.version = "none"
 
+    def pids(self) -> list[int] | None:
+        """Every process inside, daemons too; None when no cgroup holds them."""
+        folder = next(iter(self.folders.values()), None)
+        return [int(pid) for pid in _read(folder / "cgroup.procs").split()] if folder is not None else None
+
     def sample(self) -> None:
         """Note what the processes hold in memory now, for the peak: the kernel's own peak counts cached files too."""
         for controller, names in (("all", ("anon",)), ("memory", ("rss", "mapped_file"))):

@@ -75,7 +75,8 @@ class Watch:
         self._cage.sample()
         if self._disk is None and self._processes is None and self._inspect is None:
             return None
-        pids = descendants(self._root)
+        found = self._cage.pids()
+        pids = descendants(self._root) if found is None else found
         if self._processes is not None and len(pids) > self._processes:
             return Limit.PROCESSES
         with suppress(OSError):
