@@ -9,7 +9,7 @@ import pytest
 
 from devops_bench.errors import ConfigError
 from devops_bench.proofs.calibrate import calibrate, keep_rows, read_rows
-from devops_bench.proofs.engine import TaskState, prove
+from devops_bench.proofs.engine import TaskState, prove, store
 from devops_bench.proofs.judge import Judgement
 from devops_bench.proofs.ladder import Row, Rung, document, rungs_of, score_of, table
 from devops_bench.sandbox import detect
@@ -70,6 +70,19 @@ def test_the_ladder_is_climbed_for_real_kept_and_written(tmp_path: Path) -> None
     (tmp_path / ".calibration.json").write_text('{"a": 1}')
     with pytest.raises(ConfigError, match="calibrate again"):
         read_rows(tmp_path)
+
+
+def test_what_the_proofs_have_climbed_is_not_climbed_again(tmp_path: Path) -> None:
+    found = find_tasks([str(workspace_task(tmp_path))])
+    (report,) = prove(found, detect(os.environ), jobs=2)
+    store(report, "2026-01-01T00:00:00Z")
+    seen: list[Rung] = []
+    (row,) = calibrate(found, detect(os.environ), jobs=2, progress=lambda _key, rung, _score: seen.append(rung))
+    assert seen == []
+    assert (row.scores[Rung.IDLE], row.scores[Rung.OBVIOUS], row.scores[Rung.SOLUTION]) == (0.0, 0.0, 1.0)
+    (found[0].folder / "README.md").write_text("changed\n")
+    calibrate(found, detect(os.environ), jobs=2, progress=lambda _key, rung, _score: seen.append(rung))
+    assert set(seen) == {Rung.IDLE, Rung.OBVIOUS, Rung.SOLUTION}
 
 
 def test_a_task_that_the_obvious_solves_is_named() -> None:

@@ -16,11 +16,12 @@ from devops_bench.paths import atomic_write
 from devops_bench.proofs.engine import default_jobs
 from devops_bench.proofs.judge import Outcome
 from devops_bench.proofs.lab import run_case
-from devops_bench.proofs.ladder import Row, Rung, rungs_of, score_of
+from devops_bench.proofs.ladder import SCORES, Row, Rung, rungs_of, score_of
 from devops_bench.sandbox import SandboxMode
 from devops_bench.tasks.catalogue import FoundTask
 from devops_bench.tasks.fingerprint import content_hash
 from devops_bench.tasks.loader import load_task
+from devops_bench.tasks.proved import ProofState, proof_state, read_record
 from devops_bench.tasks.spec import TaskSpec
 
 STORE = ".calibration.json"
@@ -35,7 +36,10 @@ def calibrate(
     progress: Progress = lambda _key, _rung, _score: None,
     env: Mapping[str, str] = os.environ,
 ) -> list[Row]:
-    """Run every rung of every task. Raises TransientError when one could not be judged, TaskError for a bad task."""
+    """Every rung of every task: from the stored proof where it is of these files, else run now.
+
+    Raises TransientError when a rung could not be judged, TaskError for a bad task.
+    """
     scores: dict[str, dict[Rung, float | None]] = {}
     hashes: dict[str, str] = {}
     with ThreadPoolExecutor(jobs or default_jobs(), thread_name_prefix="rung") as pool:
@@ -44,9 +48,9 @@ def calibrate(
             for found in tasks:
                 task = load_task(found.file, key=found.key, strict=True)
                 hashes[found.key] = content_hash(found.folder)
-                scores[found.key] = dict.fromkeys(Rung)
+                scores[found.key] = {**dict.fromkeys(Rung), **_proved(found)}
                 for rung, case in rungs_of(task).items():
-                    if case is not None:
+                    if case is not None and scores[found.key][rung] is None:
                         waiting[pool.submit(run_case, task, case, mode, env)] = (task, rung)
             for future in as_completed(waiting):
                 task, rung = waiting[future]
@@ -56,6 +60,15 @@ def calibrate(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [Row(key, hashes[key], scores[key]) for key in scores]
+
+
+def _proved(found: FoundTask) -> dict[Rung, float | None]:
+    """What the proofs have climbed already; nothing when they are of other files."""
+    record = read_record(found.folder)
+    if record is None or proof_state(found.folder) is not ProofState.CURRENT:
+        return {}
+    kept = record.proofs.get(SCORES) or {}
+    return {rung: float(kept[rung.value]) for rung in Rung if rung.value in kept}
 
 
 def _score(task: TaskSpec, rung: Rung, outcome: Outcome) -> float:

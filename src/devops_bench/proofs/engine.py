@@ -21,6 +21,7 @@ from devops_bench.errors import BenchError
 from devops_bench.proofs.cases import Case, Kind, load_cases
 from devops_bench.proofs.judge import Outcome, coverage, findings
 from devops_bench.proofs.lab import run_case
+from devops_bench.proofs.ladder import SCORES, proved_scores
 from devops_bench.proofs.statics import static_problems
 from devops_bench.sandbox import SandboxMode
 from devops_bench.tasks.catalogue import FoundTask
@@ -167,6 +168,8 @@ def store(report: TaskReport, at: str) -> None:
     counts: dict[str, int] = {}
     for case in report.cases:
         counts[case.outcome.case.kind.value] = counts.get(case.outcome.case.kind.value, 0) + 1
-    proofs = {"cases": counts, "caught_alone_by": dict(sorted(report.alone.items()))}
+    task = load_task(report.found.file, key=report.key)
+    scores = proved_scores(task, [case.outcome for case in report.cases]) if not task.parse_failures else {}
+    proofs = {"cases": counts, "caught_alone_by": dict(sorted(report.alone.items())), SCORES: scores}
     record = ProofRecord(report.hash, report.state is TaskState.PROVED, at, __version__, proofs)
     write_record(report.found.folder, record)

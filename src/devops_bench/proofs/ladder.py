@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from devops_bench.proofs.cases import Case, Kind
-from devops_bench.proofs.judge import Judgement
+from devops_bench.proofs.judge import Judgement, Outcome
 from devops_bench.proofs.scripts import read_scripts
 from devops_bench.scoring import score
 from devops_bench.tasks.spec import Entry, TaskSpec
 from devops_bench.verification import EntryResult, Verdict, rollup
 
+SCORES = "scores"  # of a stored proof
 CEILING = 0.5  # a task that pays more for these rungs is reworked
 
 
@@ -33,6 +34,7 @@ class Rung(StrEnum):
 
 LOW = (Rung.IDLE, Rung.RESTART, Rung.RECREATE, Rung.OBVIOUS)
 
+_IDLE = ":\n"
 _EACH = """\
 for kind in deployment statefulset daemonset; do
   kubectl get "$kind" -A --no-headers -o custom-columns=NS:.metadata.namespace,NAME:.metadata.name 2>/dev/null |
@@ -71,7 +73,7 @@ def rungs_of(task: TaskSpec) -> dict[Rung, Case | None]:
         return Case(Kind.RUNG, rung.value, text)
 
     found: dict[Rung, Case | None] = dict.fromkeys(Rung)
-    found[Rung.IDLE] = case(Rung.IDLE, ":\n")
+    found[Rung.IDLE] = case(Rung.IDLE, _IDLE)
     if clustered:
         found[Rung.RESTART] = case(Rung.RESTART, RESTART_SCRIPT)
         found[Rung.RECREATE] = case(Rung.RECREATE, RECREATE_SCRIPT)
@@ -82,6 +84,21 @@ def rungs_of(task: TaskSpec) -> dict[Rung, Case | None]:
     for rung in (Rung.OBVIOUS, Rung.PARTIAL):
         if rung.value in wrong:
             found[rung] = case(rung, wrong[rung.value].text)
+    return found
+
+
+def proved_scores(task: TaskSpec, outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Scores of the rungs that the proofs have climbed already, by the text that was run; for the stored proof."""
+    climbed: dict[str, Outcome | None] = {}
+    climbed |= {outcome.case.script: outcome for outcome in outcomes if outcome.case.kind is not Kind.COPIES}
+    climbed[_IDLE] = next((outcome for outcome in outcomes if outcome.case.kind is Kind.IDLE), None)
+    found: dict[str, float] = {}
+    for rung, case in rungs_of(task).items():
+        outcome = climbed.get(case.script) if case is not None else None
+        if outcome is not None and outcome.last is not None and not outcome.trouble:
+            score = score_of(outcome.last, task.verification_spec)
+            if score is not None:
+                found[rung.value] = score
     return found
 
 
