@@ -2,7 +2,7 @@
 
 Flags: --gate FIFO (starts to answer once somebody opens it for writing), --die (ends at once, with a word), --hang
 (reads and never answers), --garbage (lines that are no JSON between all others), --flood (1 MB on stderr first),
---no-tools, --pages (one tool a page).
+--no-tools, --pages (one tool a page), --all (resources and prompts, empty).
 """
 
 import json
@@ -87,11 +87,13 @@ def handle(item):
                 "id": id,
                 "result": {
                     "protocolVersion": "2025-06-18",
-                    "capabilities": {"tools": {}},
+                    "capabilities": {"tools": {}, **({"resources": {}, "prompts": {}} if "--all" in FLAGS else {})},
                     "serverInfo": {"name": "test", "version": "1"},
                 },
             }
         )
+    elif method in {"resources/list", "resources/templates/list", "prompts/list"}:
+        say({"id": id, "result": {"resources": [], "resourceTemplates": [], "prompts": []}})
     elif method == "tools/list":
         names = [] if "--no-tools" in FLAGS else list(TOOLS)
         at = int((item.get("params") or {}).get("cursor") or 0)

@@ -28,7 +28,7 @@ turns:
 
 
 def test_shell_file_mcp_and_skill(mode: SandboxMode, tmp_path: Path) -> None:
-    result = play(OpenClaw(), mode, tmp_path / "r", EVERYTHING, mcp=[], skills=True, timeout=300)
+    result = play(OpenClaw(), mode, tmp_path / "r", EVERYTHING, mcp=["--all"], skills=True, timeout=300)
     run = result.run
     assert (run.end, run.output, run.errors) == (EndReason.COMPLETED, "All is well.", ())
     shell, write, echo, skill = run.tool_calls
@@ -37,7 +37,11 @@ def test_shell_file_mcp_and_skill(mode: SandboxMode, tmp_path: Path) -> None:
     assert (echo.kind, echo.result, result.mcp_calls) == (ToolKind.MCP, "salut", ["echo"])
     assert WORD in skill.result and run.skills_used == ("read-the-runbook",)
     assert run.model_turns == 3 and run.usage is not None and run.usage.cached == 200
-    assert OpenClaw.builtin_tools < offered(result) and "k8s__echo" in offered(result)
+    mcp = offered(result) - OpenClaw.builtin_tools
+    assert OpenClaw.builtin_tools < offered(result) and "k8s__echo" in mcp
+    assert not {name for name in mcp if "resources" in name or "prompts" in name}, (
+        "the server's own tools and no others"
+    )
     assert result.box["network"] == "closed"
 
 

@@ -62,7 +62,8 @@ class OpenClaw:
         assert endpoint is not None
         provider, api, path = _APIS[endpoint.provider]
         name, url = f"{provider}/{endpoint.model}", f"{endpoint.base_url}{path}"
-        server = {"command": grant.argv[0], "args": grant.argv[1:], "enabled": True} if grant else {}
+        only = {"include": grant.tools} if grant else {}  # else it adds tools of its own for resources and prompts
+        server = {"command": grant.argv[0], "args": grant.argv[1:], "toolFilter": only} if grant else {}
         extra = [f"{task.sandbox.home}/{self.skills_folder}"] if skills else []
         tools = [*sorted(granted(self, task)), *(["bundle-mcp"] if grant else [])]
         model = {
