@@ -171,6 +171,13 @@ def test_tools_that_the_provider_runs_itself_leak_too(body: dict[str, object], n
     assert named in flaw.text
 
 
+def test_a_tool_that_has_to_be_searched_for_first_is_not_offered() -> None:
+    said, _ = request("Bash", *MCP)
+    tools = [{"name": "Bash"}, *({"name": name, "defer_loading": True} for name in MCP)]
+    flaw = check(Promise.of(Surface(), grants(), []), said, json.dumps({"tools": tools}).encode())
+    assert flaw is not None and flaw.signature == MISSING
+
+
 def test_names_that_a_cli_had_to_change_are_still_the_server_s() -> None:
     long = "a_tool_with_a_name_that_no_provider_would_take_because_it_is_too_long"
     promise = Promise.of(Surface(), grants(tools=("pods.list", long)), [])

@@ -97,7 +97,8 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
     document = _parsed(body)
     text = "\n".join(_strings(document)) if document is not None else body.decode(errors="replace")
     offered = [(tool, _spellings(tool)) for tool in said.tools]
-    there = {name for _, names in offered for name in names}
+    deferred = _deferred(document)
+    there = {name for tool, names in offered if tool.name not in deferred for name in names}
     hidden = [name for name in promise.mcp if _plain(name) not in there]
     if hidden:
         how = f"{len(hidden)} of the MCP server's {len(promise.mcp)} tools"
@@ -168,6 +169,13 @@ def _parsed(body: bytes) -> object | None:
     except (ValueError, RecursionError):
         return None
     return found
+
+
+def _deferred(document: object) -> set[str]:
+    """Tools that are named but kept back until the model searches for them: it does not see what they do."""
+    tools = document.get("tools") if isinstance(document, Mapping) else None
+    listed = tools if isinstance(tools, list) else []
+    return {str(tool.get("name")) for tool in listed if isinstance(tool, Mapping) and tool.get("defer_loading")}
 
 
 def _provider_tools(document: object) -> Iterator[str]:
