@@ -202,6 +202,7 @@ def _exchange(
         # A provider may refuse a long body before it has read it: its answer counts, not the broken pipe.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             link.endheaders(body or None)
+        link.bound.watch.sent()
         return Answered(dialer, link, link.getresponse())
     except http.client.RemoteDisconnected:
         link.drop()

@@ -29,10 +29,13 @@ class Passage:
         self._connection = connection
         self._asked = asked
         self._flight = flight
-        self._watch = Watch(connection, gateway.patience.idle, gateway.patience.connect)
+        patience = gateway.patience
+        # While the provider thinks, there is time to write.
+        self._watch = Watch(connection, patience.idle, patience.connect, lambda: gateway.sent(flight, asked))
         self._kept = bytearray()
         self._size = 0
         self._answered = False
+        self._settled = False
 
     def run(self) -> None:
         """To the end of the reply, or of the run."""
@@ -49,21 +52,18 @@ class Passage:
             self._fail(error.word, str(error))
         except (ClientGone, OSError):
             self._connection.keep = False
-            gateway.ledger.finished(self._flight.finish("gone", "the client hung up"))
+            self._settle("gone", "the client hung up")
         except Exception as error:
             # We are wrong: the run must end with that reason, not with a client that waits for ever.
             self._fail("harness", f"{type(error).__name__}: {error}")
+        self._watch.sent()
         gateway.replied(self._flight, bytes(self._kept), self._size)
 
     def _open(self) -> Incoming:
         """The reply that counts: a rate limit with a short wait is waited for here."""
-        gateway, first = self._gateway, True
+        gateway = self._gateway
         while True:
             incoming = gateway.upstream.open(self._asked, self._watch)
-            if first:
-                # The provider is thinking now: time to write.
-                gateway.sent(self._flight, self._asked)
-                first = False
             if incoming.status not in faults.RATE_LIMITS:
                 return incoming
             body = self._error_body(incoming)
@@ -95,6 +95,8 @@ class Passage:
         connection.end()
 
     def _pass(self, portion: bytes) -> None:
+        if not portion:
+            return
         self._flight.feed(portion)
         self._keep(portion)
         self._connection.chunk(portion)
@@ -124,25 +126,29 @@ class Passage:
         self._flight.feed(body)
         self._keep(body)
         text = faults.message(body) or f"HTTP {status} without a word"
-        exchange = self._flight.finish("http", text, faults.retry_after(incoming.fields, body))
-        if gateway.ledger.finished(exchange) is not None and gateway.ending_status is not None:
+        end = self._settle("http", text, faults.retry_after(incoming.fields, body))
+        if end is not None and gateway.ending_status is not None:
             return self._answer_end()
         fields = [*to_client(incoming.fields, guard), endings.NO_RETRY]
         return self._connection.send_fields(status, fields, body)
 
     def _fail(self, word: str, text: str) -> None:
         """No whole reply came."""
-        exchange = self._flight.finish(word, text)
-        self._gateway.ledger.finished(exchange)
-        if self._answered:
+        self._settle(word, text)
+        if self._answered or self._gateway.end is None:
             self._connection.keep = False
             return
         with contextlib.suppress(OSError):
             self._answer_end()
 
-    def _settle(self) -> End | None:
-        """The reply is whole: what it means for the run."""
-        return self._gateway.ledger.finished(self._flight.finish())
+    def _settle(self, fault: str = "", error: str = "", wait: float | None = None) -> End | None:
+        """Nothing more will come: what it means for the run. Only the first time counts; what a client does with a
+        reply that it has is its own affair.
+        """
+        if self._settled:
+            return None
+        self._settled = True
+        return self._gateway.ledger.finished(self._flight.finish(fault, error, wait))
 
     def _answer_end(self) -> None:
         end = self._gateway.end

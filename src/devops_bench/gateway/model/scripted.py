@@ -37,6 +37,7 @@ class Scripted:
 
     def open(self, asked: Asked, watch: Watch) -> Played:
         """The next turn."""
+        watch.sent()
         answer, _ = self._player.answer(asked.request, pinned=self._pinned)
         if answer.delay > watch.idle or answer.ending is Ending.HANG:
             watch.sleep(watch.idle)

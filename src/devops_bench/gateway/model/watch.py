@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import time
+from collections.abc import Callable
 
 from devops_bench.models.http import Connection
 
@@ -16,11 +17,21 @@ class ClientGone(Exception):
 
 
 class Watch:
-    """One request's client, and how long its provider may be silent (seconds)."""
+    """One request's client, and how long its provider may be silent (seconds).
 
-    def __init__(self, connection: Connection | None, idle: float, connect: float = 5.0) -> None:
+    `on_sent` is called once, when the request is on its way: from then on there is time.
+    """
+
+    def __init__(
+        self,
+        connection: Connection | None,
+        idle: float,
+        connect: float = 5.0,
+        on_sent: Callable[[], None] = lambda: None,
+    ) -> None:
         self.idle = idle
         self.connect = connect
+        self._on_sent: Callable[[], None] | None = on_sent
         self._client = connection.socket if connection is not None else None
 
     def copy(self) -> Watch:
@@ -28,6 +39,12 @@ class Watch:
         other = Watch(None, self.idle, self.connect)
         other._client = self._client
         return other
+
+    def sent(self) -> None:
+        """The request is on its way."""
+        on_sent, self._on_sent = self._on_sent, None
+        if on_sent is not None:
+            on_sent()
 
     def ready(self, sock: socket.socket, event: int, limit: float | None = None) -> bool:
         """Wait until `sock` is ready for `event`; False after `limit` (by default `idle`) seconds.
