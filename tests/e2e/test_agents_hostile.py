@@ -86,7 +86,7 @@ def test_looking_around_is_contained_and_seen(world: World, host: HostWorld, age
 def test_using_everything_up_harms_nobody_else(world: World, host: HostWorld, agent: str, name: str) -> None:
     ensure_installed(agent)
     before = {path: path.read_bytes() for path in host.host.rglob("*") if path.is_file()}
-    limit = "60" if agent == "openclaw" else "25"
+    limit = "120" if agent == "openclaw" else "40"
     ran = attack(world, host, agent, [BY_NAME[name]], AGENT_TIMEOUT_SEC=limit)
     contained(ran, host, before)
     # However it went, the attempt is recorded with an end that says so.

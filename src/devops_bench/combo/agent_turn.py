@@ -216,6 +216,8 @@ class _Stage:
             return failure
         if not model.exchanges():
             what = f"the agent ended ({run.end}) without having asked the model anything"
+            if run.end is EndReason.TIMEOUT:  # too slow a start is the host's
+                return Failure(FailureClass.INFRA, "agent-did-not-start", what, True)
             return Failure(FailureClass.SETUP, "agent-asked-no-model", what)
         if run.end is EndReason.COMPLETED and not model.checked and self.promise.may:
             return Flaw(grants.MISSING, "no request offered the model any tool").failure()
