@@ -33,6 +33,7 @@ PASSED_ON: tuple[str, ...] = (
     "APP_LOCATION",
     "AGENT_TARGET",
     "AGENT_ALLOWED_TOOLS",
+    "AGENT_MCP_BINDS",
     "AGENT_RULES_TEXT",
     "BENCH_RUN_STATE_ROOT",
     *sorted(
