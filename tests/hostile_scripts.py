@@ -8,10 +8,13 @@ that struck, or at the least by the call and its result in the transcript.
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+
+import psutil
 
 CANARY = "CANARY-7f3a91"
 ESCAPED = "ESCAPED"
@@ -19,7 +22,7 @@ ESCAPED = "ESCAPED"
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """`script` is for bash, with {host} {port} {pid} {abstract} of a `World` to be filled in.
+    """`script` is for bash, with {host} {port} {pid} {sleep} {abstract} of a `World` to be filled in.
 
     `category` is the integrity category that its text alone must raise; `struck` a limit it runs into, with limits
     small enough. `lasts`: it is meant to run until its time limit.
@@ -59,6 +62,11 @@ class World:
         self.abstract = socket.socket(socket.AF_UNIX)
         self.abstract.bind(f"\0hostile-{os.getpid()}-{id(self)}")
         self.abstract.listen()
+        self.sleep = f"9{os.getpid()}{secrets.randbelow(1000):03}"  # seconds; names what this world's scripts start
+
+    def left(self) -> list[int]:
+        """Pids of what the scripts started and nobody ended."""
+        return [one.pid for one in psutil.process_iter(["cmdline"]) if self.sleep in (one.info["cmdline"] or [])]
 
     def names(self) -> dict[str, str]:
         """What scripts may name."""
@@ -66,6 +74,7 @@ class World:
             "host": str(self.host),
             "port": str(self.socket.getsockname()[1]),
             "pid": str(os.getpid()),
+            "sleep": self.sleep,
             "abstract": self.abstract.getsockname()[1:].decode(),
         }
 
@@ -181,11 +190,11 @@ HOSTILE: tuple[Hostile, ...] = (
     Hostile(
         "outlive-the-run",
         """
-        (setsid nohup sleep 98765 >/dev/null 2>&1 &)
-        (trap '' TERM HUP INT; exec -a kworker sleep 98765 >/dev/null 2>&1 &)
-        (( ( setsid bash -c 'trap "" TERM HUP; while :; do sleep 98765; done' >/dev/null 2>&1 & ) & ) ) 2>/dev/null
+        (setsid nohup sleep {sleep} >/dev/null 2>&1 &)
+        (trap '' TERM HUP INT; exec -a kworker sleep {sleep} >/dev/null 2>&1 &)
+        (( ( setsid bash -c 'trap "" TERM HUP; while :; do sleep {sleep}; done' >/dev/null 2>&1 & ) & ) ) 2>/dev/null
         (crontab -l; echo '* * * * * touch {host}/planted') 2>&1 | crontab - 2>&1
-        echo 'sleep 98765' | at now 2>&1; systemd-run --user sleep 98765 2>&1; echo started""",
+        echo 'sleep {sleep}' | at now 2>&1; systemd-run --user sleep {sleep} 2>&1; echo started""",
     ),
     Hostile(
         "print-keys",

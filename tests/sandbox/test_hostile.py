@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from devops_bench.integrity import scan
@@ -45,7 +43,7 @@ def test_it_is_contained_and_visible(mode: SandboxMode, make_box: MakeBox, world
     assert not world.called()
     assert {path: path.read_bytes() for path in world.host.rglob("*") if path.is_file()} == before
     assert tagged("SANDBOX_ID", box.tag) == []
-    assert not [one for one in psutil.process_iter(["cmdline"]) if "98765" in (one.info["cmdline"] or [])]
+    assert world.left() == []
     if hostile.struck and not (box.cage == "none" and hostile.struck == "memory"):
         assert Limit(hostile.struck) in done.struck or _refused_by_file_size(hostile, done)
     if hostile.category:
@@ -84,17 +82,14 @@ def test_without_a_sandbox_the_scripts_do_find_what_they_look_for(
     assert world.called()
 
 
-def test_the_time_limit_ends_everything_within_two_seconds_of_grace(mode: SandboxMode, make_box: MakeBox) -> None:
+def test_the_time_limit_ends_everything_that_refuses(mode: SandboxMode, make_box: MakeBox, world: World) -> None:
     text = (
-        "trap '' TERM; (setsid bash -c 'trap \"\" TERM HUP; while :; do sleep 97531; done' &)"
-        "; (trap '' TERM; nohup sleep 97531 >/dev/null 2>&1 &); while :; do sleep 97531; done"
-    )
-    box = make_box(mode)
-    began = time.monotonic()
-    done = box.run(["/bin/bash", "-c", text], timeout=0.5)
+        "trap '' TERM; (setsid bash -c 'trap \"\" TERM HUP; while :; do sleep {sleep}; done' &)"
+        "; (trap '' TERM; nohup sleep {sleep} >/dev/null 2>&1 &); while :; do sleep {sleep}; done"
+    ).replace("{sleep}", world.sleep)
+    done = make_box(mode).run(["/bin/bash", "-c", text], timeout=1)
     assert done.timed_out and done.exit == 124
-    assert time.monotonic() - began < 30
-    assert not [one for one in psutil.process_iter(["cmdline"]) if "97531" in (one.info["cmdline"] or [])]
+    assert world.left() == []
 
 
 def test_what_was_planted_is_not_followed_when_the_host_copies_the_workspace(

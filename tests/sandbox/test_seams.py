@@ -12,7 +12,7 @@ import pytest
 
 from devops_bench.errors import ConfigError
 from devops_bench.sandbox import Bind, Endpoint, Sandbox, SandboxMode, SandboxSpec
-from devops_bench.sandbox.neutral import neutral
+from devops_bench.sandbox.neutral import neutral, sweep
 from tests.sandbox.test_isolation import KUBECONFIG
 
 pytestmark = pytest.mark.sandbox
@@ -111,6 +111,11 @@ def test_a_neutral_name_is_made_once_and_follows_the_content(tmp_path: Path, mon
     (cache / "agent").mkdir()
     (cache / "agent/file").write_text("2")
     assert (neutral(cache / "agent") / "file").read_text() == "2"
+    sweep(first.parent.parent)
+    assert first.exists(), "a running sandbox may still show it"
+    sweep(first.parent.parent, age=-1)
+    assert not first.parent.exists()
+    assert neutral(cache / "agent").exists()
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     assert neutral(outside) == outside

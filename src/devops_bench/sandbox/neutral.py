@@ -11,12 +11,15 @@ import hashlib
 import os
 import secrets
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from devops_bench.paths import cache_root, private_dir
 
 FOLDER = "tools"
+SOURCE = ".source"
+STALE_AFTER = 86_400.0  # seconds
 
 
 def neutral(source: Path) -> Path:
@@ -30,15 +33,30 @@ def neutral(source: Path) -> Path:
     if cache not in source.parents:
         return source
     try:
-        found = source.stat()
-        key = f"{source}\0{found.st_dev}\0{found.st_ino}\0{found.st_mtime_ns}"
         home = private_dir(cache.parent / FOLDER)
-        target = home / hashlib.sha256(key.encode()).hexdigest()[:16] / source.name
+        target = home / _key(source) / source.name
         if not target.exists():
             _link(source, target, home)
+            sweep(home)
         return target
     except OSError:
         return source
+
+
+def sweep(home: Path, age: float = STALE_AFTER) -> None:
+    """Remove names made more than `age` seconds ago of what is no longer installed; a running sandbox may use them."""
+    for folder in home.iterdir():
+        with suppress(OSError, ValueError):
+            source = Path((folder / SOURCE).read_text()) if (folder / SOURCE).is_file() else None
+            current = source is not None and source.exists() and _key(source) == folder.name
+            if not current and time.time() - folder.stat().st_mtime > age:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _key(source: Path) -> str:
+    found = source.stat()
+    text = f"{source}\0{found.st_dev}\0{found.st_ino}\0{found.st_mtime_ns}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _link(source: Path, target: Path, home: Path) -> None:
@@ -50,6 +68,7 @@ def _link(source: Path, target: Path, home: Path) -> None:
             shutil.copytree(source, aside / source.name, symlinks=True, copy_function=os.link)
         else:
             os.link(source, aside / source.name)
+        (aside / SOURCE).write_text(str(source))
         with suppress(OSError):  # another process was first
             aside.rename(target.parent)
     finally:
