@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Set the class of batch work, and leave its rollout to itself.
+# breaks: batch-waits
+set -euo pipefail
+kubectl patch priorityclass standard --type merge -p '{"globalDefault":false}'
+kubectl -n shop patch deployment checkout -p '{"spec":{"template":{"spec":{"priorityClassName":"customer-facing"}}}}'
+kubectl -n shop patch deployment cart -p '{"spec":{"template":{"spec":{"priorityClassName":"customer-facing"}}}}'
+kubectl -n analytics patch deployment sessionize -p '{"spec":{"template":{"spec":{"priorityClassName":"batch-low"}}}}'
+kubectl -n shop rollout status deployment/checkout --timeout=25s || true
+kubectl -n analytics rollout status deployment/sessionize --timeout=4s || true

