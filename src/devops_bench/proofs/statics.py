@@ -25,6 +25,8 @@ from devops_bench.tasks.spec import (
 )
 
 _COMMAND = re.compile(r"^\s*(kubectl|git|sed|helm|kustomize|python3?)\s")
+_WORD = re.compile(r"[a-z0-9][a-z0-9'-]*")
+_RUN = 8  # words in a row that no two texts share by chance
 _LEAST_COMMAND = 20  # characters; shorter ones are ordinary phrases ("git commit")
 _READABLE = 256 << 10  # bytes of a workspace file that are searched
 _CHECK_WORDS = ("verification_spec", "resource_property", "across_matches", "identity_preserved", "git_repo_sync")
@@ -38,11 +40,41 @@ def static_problems(task: TaskSpec) -> list[str]:
     found += [f"the prompt speaks of the check: {word}" for word in _CHECK_WORDS if word in task.prompt]
     found += [f"the prompt holds a command of the solution: {command}" for command in _commands_in_prompt(task)]
     world = _world(task)
+    found += [f"the agent can read a sentence of {where}: {words!r}" for where, words in sorted(_leaks(task, world))]
     for entry in task.verification_spec:
         for name in sorted(set(_names(entry.check))):
             if name not in _ALWAYS_THERE and name not in task.prompt and name not in world:
                 found.append(f"{entry.name} reads {name!r}, which is neither in the prompt nor in what setup makes")
     return found
+
+
+def _leaks(task: TaskSpec, world: str) -> Iterator[tuple[str, str]]:
+    """Runs of words that stand in what an agent must not see and in what it can see: (file, the first such run).
+
+    Hidden are the README and what scripts say about themselves. Names and short phrases are bound to be in both worlds;
+    a run of `_RUN` words is a sentence that was copied.
+    """
+    seen = set(_runs(f"{task.prompt}\n{world}"))
+    hidden = {path.name: _text(path) for path in task.folder.glob("README.md")}
+    for folder in ("solution", "wrong"):
+        for path in (task.folder / folder).glob("*.sh"):
+            hidden[f"{folder}/{path.name}"] = "\n".join(_own_words(_text(path).splitlines()))
+    for where, text in hidden.items():
+        yield from ((where, " ".join(run)) for run in [run for run in _runs(text) if run in seen][:1])
+
+
+def _own_words(lines: list[str]) -> Iterator[str]:
+    """The comment at the head of a script, and the titles of its steps; a file that it writes may have comments, too."""
+    head = True
+    for line in lines:
+        head = head and line.startswith("#")
+        if (head and not line.startswith("#!")) or line.lstrip().startswith("# fix:"):
+            yield line
+
+
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    words = _WORD.findall(text.lower())
+    return (tuple(words[place : place + _RUN]) for place in range(len(words) - _RUN + 1))
 
 
 def _commands_in_prompt(task: TaskSpec) -> Iterator[str]:
