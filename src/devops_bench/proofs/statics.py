@@ -64,7 +64,7 @@ def _leaks(task: TaskSpec, world: str) -> Iterator[tuple[str, str]]:
 
 
 def _own_words(lines: list[str]) -> Iterator[str]:
-    """The comment at the head of a script, and the titles of its steps; a file that it writes may have comments, too."""
+    """A script's comment at its head and the titles of its steps; files that it writes may have comments, too."""
     head = True
     for line in lines:
         head = head and line.startswith("#")
