@@ -280,6 +280,17 @@ def test_a_provider_that_is_not_there_is_noticed(host: str) -> None:
         assert one.end is not None and one.end.kind == "connection" and host in one.end.error
 
 
+def test_an_overload_inside_a_stream_is_told_as_a_limit() -> None:
+    events: list[tuple[str, Any]] = []
+    with (
+        Provider(an_error_in_a_stream) as provider,
+        forwarding(resolved(provider.url), on_event=lambda *event: events.append(event)) as one,
+    ):
+        ask(one, chat(stream=True))
+        wait_for(lambda: len(events) == 2)
+    assert events[1] == ("rate_limited", {"provider": "openai", "status": 200, "retry_after": None})
+
+
 def test_a_wrong_request_is_the_agents_to_mend_but_not_for_ever() -> None:
     handle = replying(b'{"error":{"message":"too long"}}', status=400)
     with Provider(handle) as provider, forwarding(resolved(provider.url)) as one:

@@ -28,6 +28,8 @@ _KINDS: Final = {
     "error": "error",
     "harness": "harness",
 }
+# What providers call a limit inside a reply that began well.
+_LIMIT_WORDS: Final = ("overloaded", "rate_limit", "rate limit", "RESOURCE_EXHAUSTED", "UNAVAILABLE")
 _LONGEST: Final = 600
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
@@ -63,6 +65,11 @@ def end_of(exchange: Exchange, before: tuple[str, ...]) -> End | None:
 
 def _in_a_row(before: tuple[str, ...], fault: str, count: int) -> bool:
     return len(before) >= count - 1 and all(one == fault for one in before[len(before) - count + 1 :])
+
+
+def limits(exchange: Exchange) -> bool:
+    """Whether the provider limits the rate by an error inside a reply."""
+    return exchange.fault == "error" and any(word in exchange.error for word in _LIMIT_WORDS)
 
 
 def retry_after(fields: tuple[tuple[str, str], ...], body: bytes) -> float | None:

@@ -47,6 +47,8 @@ class Flight:
     def finish(self, fault: str = "", error: str = "", retry_after: float | None = None) -> Exchange:
         """Nothing more will come. `fault` is the connection's; what the reply itself lacks is found here."""
         with self._lock:
+            if self._ended is not None:
+                return self._ended
             heard = Heard()
             if self._reader is not None:
                 heard = self._reader.finish()
@@ -54,6 +56,7 @@ class Flight:
             if not fault or (fault == "gone" and heard.done):
                 fault, error = heard.fault, heard.error
             self._ended = self._exchange(heard, fault, error, retry_after)
+            self._reader = None
             return self._ended
 
     def exchange(self) -> Exchange:

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from devops_bench.errors import ConfigError
-from devops_bench.gateway.model import endings
+from devops_bench.gateway.model import endings, faults
 from devops_bench.gateway.model.caps import Caps, End, Patience, Spent
 from devops_bench.gateway.model.flight import Flight
 from devops_bench.gateway.model.ledger import Ledger
@@ -246,6 +246,8 @@ class ModelGateway:
                 "cost": exchange.cost_usd,
             },
         )
+        if faults.limits(exchange):
+            self.limited(exchange.status, None)
         self._tell_budget(exchange, spent)
 
     def sent(self, flight: Flight, asked: Asked) -> None:
