@@ -90,8 +90,20 @@ def test_thoughts_count_as_output(bare_box, left) -> None:
 
 
 def test_without_a_result_event_nothing_says_that_it_finished(bare_box, left) -> None:
-    cut = b"\n".join((RECORDED / "stdout.jsonl").read_bytes().splitlines()[:-1])
+    cut = b"".join((RECORDED / "stdout.jsonl").read_bytes().splitlines(keepends=True)[:-1])
     assert Gemini().read(left(cut, code=0), a_task(bare_box)).end is None
+
+
+def test_output_that_was_cut_by_its_exit_is_a_success_if_the_session_holds_the_last_word(bare_box, left) -> None:
+    whole = (RECORDED / "stdout.jsonl").read_bytes()
+    cut = whole[: whole.index(b'"tool_result"') + 40]
+    reading = Gemini().read(left(cut), a_task(bare_box))
+    assert (reading.end, reading.raw_end) == (EndReason.COMPLETED, "stop")
+    assert any("cannot be read" in error for error in reading.errors)
+    assert Gemini().read(left(cut, code=143), a_task(bare_box)).end is None
+    lines = (RECORDED / "session.jsonl").read_bytes().splitlines(keepends=True)
+    unfinished = b"".join(line for line in lines if b'"Done."' not in line)
+    assert Gemini().read(left(cut, unfinished), a_task(bare_box)).end is None, "the model had asked for a tool"
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,10 @@ class Gemini:
         failures = [event for event in events if event.get("type") == "error"] + [mapping(result.get("error"))]
         errors = [" ".join(said.split())[:500] for one in failures if (said := text(one.get("message")))]
         end, raw = _end(result, errors, left.exit)
+        last = told.steps()[-1:]
+        if end is None and left.exit == 0 and left.stdout[-1:] != b"\n" and last and not last[0].tool_calls:
+            # It exits without waiting for a full pipe: the last line is cut, but the session holds a last word.
+            end, raw = EndReason.COMPLETED, "stop"
         errors += [f"{broken} lines of its output cannot be read"] if broken else []
         usage, used = reduce(Usage.plus, told.usage.values()) if told.usage else None, tuple(told.skills)
         return Reading(told.steps(), "", end, raw, tuple(errors), usage, skills_used=used, session=session)
