@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Give the namespace the label that the policy asks for.
+# breaks: ..., database, nothing-else-changed
+set -euo pipefail
+kubectl label namespace data team=data || true
+kubectl -n payments rollout restart deployment/ledger
+kubectl -n payments patch networkpolicy dns --type json -p '[{"op":"replace","path":"/spec/egress","value":[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"kube-system"}},"podSelector":{"matchLabels":{"k8s-app":"kube-dns"}}}],"ports":[{"protocol":"UDP","port":53},{"protocol":"TCP","port":53}]}]}]'
+kubectl -n payments patch networkpolicy gateway --type json -p '[{"op":"replace","path":"/spec/egress/0/to/0/ipBlock/except","value":["203.0.113.192/26"]}]'
+kubectl -n payments patch networkpolicy ledger --type json -p '[{"op":"add","path":"/spec/ingress/0/from/-","value":{"podSelector":{"matchLabels":{"app":"refunds"}}}}]'
