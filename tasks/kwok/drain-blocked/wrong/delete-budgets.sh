@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Delete the budgets that are in the way. The only free node takes a moment, and one copy is missing meanwhile.
+# rung: first-obvious-fix
 # breaks: budgets-unchanged, three-copies
 set -euo pipefail
 kubectl cordon worker-3
