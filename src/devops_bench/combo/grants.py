@@ -64,7 +64,9 @@ class Promise:
         )
         allowed = frozenset(grants.allowed_tools)
         own = surface.builtin_tools | (surface.skill_tools if skills else frozenset())
-        own |= frozenset(getattr(surface, "mcp_tools", ())) if server else frozenset()
+        if server is not None:
+            more: Iterable[str] = getattr(surface, "mcp_tools", ())
+            own |= {name.replace("{server}", server.server) for name in more}
         if allowed & own:
             own = (own & allowed) | (surface.skill_tools if skills else frozenset())
         mcp = tuple(names.values())

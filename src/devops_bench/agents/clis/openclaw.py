@@ -41,6 +41,10 @@ class OpenClaw:
     wires, skills_folder, mcp_name = tuple(_APIS), ".agent/skills", "{server}__{tool}"
     builtin_tools = frozenset({"read", "write", "edit", "apply_patch", "exec", "process", "ls"})
     skill_tools: frozenset[str] = frozenset()
+    # Its own tools for resources and prompts of a server are let in where a tool of the server has the same name.
+    mcp_tools = frozenset(
+        f"{{server}}__{name}-2" for name in ("resources_list", "resources_read", "prompts_list", "prompts_get")
+    )
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
         """The prompt goes in by stdin. Its own deadline lies behind ours, which ends it."""
