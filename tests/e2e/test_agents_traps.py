@@ -35,7 +35,9 @@ TRAPS = {
     "an-allowlist-hides-the-server": Trap(
         "gemini", "+mcp", ("--allowed-mcp-server-names", "other"), "grant-missing", "mcp_k8s_list_things"
     ),
-    "tool-search-hides-the-schemas": Trap("claude", "+mcp", ("--settings", SEARCH), "grant-missing", "mcp__k8s__"),
+    "tool-search-hides-the-schemas": Trap(
+        "claude", "+mcp", ("--settings", SEARCH, "--tools", "Bash,Read,ToolSearch"), "grant-missing", "mcp__k8s__"
+    ),
     "skills-are-switched-off": Trap(
         "claude", "+skills", ("--disable-slash-commands",), "grant-missing", "raise-replicas"
     ),
