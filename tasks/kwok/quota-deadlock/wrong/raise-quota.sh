@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Raise the quota: the fourth pod appears at once.
+# rung: first-obvious-fix
 # breaks: sized, quota-unchanged
 set -euo pipefail
 kubectl -n search patch resourcequota compute --type merge -p '{"spec":{"hard":{"requests.cpu":"3"}}}'
