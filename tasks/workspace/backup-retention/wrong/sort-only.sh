@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Fix only what the postmortem names first: take the order from the names.
+# rung: first-obvious-fix
 # breaks: ..., weekly, monthly, dry-run
 set -euo pipefail
 cd backup-tools

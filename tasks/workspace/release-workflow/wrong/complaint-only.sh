@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Fix what the review quotes, leave the rest.
+# rung: first-obvious-fix
 # breaks: ..., pinned, job-permissions, no-injection
 set -euo pipefail
 cd storefront/.github/workflows
