@@ -195,11 +195,12 @@ def test_retry_is_a_new_run_that_names_the_old_one(world: World) -> None:
 
 
 def test_hands_off_restarts_a_dead_supervisor_and_tells_of_the_end(world: World) -> None:
-    heard = world.root / "heard.jsonl"
+    heard = world.root / "heard"
+    heard.mkdir()
     script = world.root / "hear.sh"
-    script.write_text(f"#!/bin/sh\ncat >> {heard}\necho >> {heard}\n")
+    script.write_text(f"#!/bin/sh\ncat > {heard}/draft.$$ && mv {heard}/draft.$$ {heard}/$$.json\n")
     script.chmod(0o755)
-    env = {"BENCH_NOTIFY_COMMAND": str(script), "BENCH_HEARTBEAT_SEC": "0.2"}
+    env = {"BENCH_NOTIFY_COMMAND": str(script), "BENCH_HEARTBEAT_SEC": "1"}
     task = world.task(before=WAITING)
     run_dir = world.launch("--hands-off", *world.matrix(task, world.task("second"), max_parallel="1"), **env)
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
@@ -231,8 +232,7 @@ def test_the_watchdog_leaves_a_stopped_run_alone(world: World) -> None:
 
 
 def messages(path: Path) -> list[dict[str, dict[str, str]]]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.strip()]
+    return [json.loads(file.read_text()) for file in path.glob("*.json")]
 
 
 def kinds(path: Path) -> list[str]:

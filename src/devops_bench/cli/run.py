@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @MAX_TOKENS
 @MAX_DURATION
 @click.option("--hands-off", is_flag=True, help="Keep a dead supervisor alive, tell of the end (BENCH_NOTIFY_*).")
-@click.option("--unlimited", is_flag=True, help="Let --fixer repair faults on the way (not available yet).")
+@click.option("--unlimited", is_flag=True, help="Let --fixer repair faults of the program and its tasks on the way.")
 @click.option("--fixer", metavar="CMD", help="What --unlimited hands a fault to, split like a shell.  [BENCH_FIXER]")
 @click.option("--yes", is_flag=True, help="Do not ask before clusters that cost money are made.")
 @click.option("--json", "as_json", is_flag=True, help="Events (or the dry run) as JSON.")
@@ -104,7 +104,9 @@ def read_orders(smoke: str | None, no_smoke: bool, unlimited: bool, fixer: str |
     if unlimited and not argv:
         raise ConfigError("--unlimited needs a fixer", fix='give --fixer "CMD", a headless coding agent or a script')
     if unlimited:
-        raise ConfigError("--unlimited is not available yet", fix="use --hands-off; faults are reported, not repaired")
+        from devops_bench.supervisor.healing.worktree import checkout
+
+        checkout()
     return Orders(smoke=word, unlimited=unlimited, fixer=argv if unlimited else ())
 
 

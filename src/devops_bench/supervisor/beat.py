@@ -11,7 +11,7 @@ from devops_bench import settings
 from devops_bench.combo.events import now
 from devops_bench.paths import atomic_write
 from devops_bench.process import identity
-from devops_bench.supervisor import forecast
+from devops_bench.supervisor import forecast, locks
 
 if TYPE_CHECKING:
     from devops_bench.supervisor.core import Supervisor
@@ -46,6 +46,9 @@ class Beat:
         with contextlib.suppress(OSError):
             self._of.record("heartbeat", **{key: data[key] for key in JOURNALLED})
         self._write(data)
+        with contextlib.suppress(OSError):
+            if locks.owner(self._of.run_dir) is None:  # somebody removed it: `stop` and `attach` look for it
+                locks.sign(self._of.run_dir, "supervisor")
         if self._of.orders.hands_off:
             self._of.telling.heartbeat(data)
         self._timer = self._loop.call_later(self._every, self._beat)

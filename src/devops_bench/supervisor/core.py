@@ -33,6 +33,7 @@ from devops_bench.supervisor import snapshot, summary
 from devops_bench.supervisor.beat import Beat
 from devops_bench.supervisor.endings import Again, Endings
 from devops_bench.supervisor.forks import ForkServer
+from devops_bench.supervisor.healing.healer import Healer, with_code
 from devops_bench.supervisor.inotify import Watches
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.notify import Target
@@ -42,6 +43,7 @@ from devops_bench.supervisor.schedule import Halt, HaltKind, Rules
 from devops_bench.supervisor.schedule.jobs import jobs_of
 from devops_bench.supervisor.schedule.limits import LimitChange
 from devops_bench.supervisor.schedule.restore import restore
+from devops_bench.supervisor.schedule.retry import Fault
 from devops_bench.supervisor.starting import Starting
 from devops_bench.supervisor.state import RunState
 from devops_bench.supervisor.telling import Telling
@@ -82,7 +84,9 @@ class Supervisor:
         self.limits = Limits.of(plan.options.agent_timeout_sec, env)
         self.redactor = Redactor.of_run(env)
         rules = Rules.of(plan.options.max_parallel, orders.budget, env)
-        self._endings = Endings(run_dir, state, self.combos, self.state_root, self.record, self.redactor, rules)
+        self._endings = Endings(
+            run_dir, state, self.combos, self.state_root, self.record, self.redactor, rules, self._holds
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
@@ -92,10 +96,12 @@ class Supervisor:
         self._loop.set_exception_handler(self._callback_failed)
         self._watches = Watches(self._loop)
         self.forks = ForkServer(self._loop, run_dir)
+        self.forks.code = Path(state.code_tree) if state.code_tree else None
         self.planes = Planes(self.combos, env, self._loop, self.record, self.wake)
         self.schedule = restore(jobs_of(plan), rules, state, clock())
         self.starting = Starting(self)
         self.telling = Telling(target, self)
+        self.healer = Healer(self, self._loop)
         self.beat = Beat(self, self._loop)
 
     def record(self, event: str, **fields: Any) -> None:
@@ -138,6 +144,7 @@ class Supervisor:
             for rid in self.state.combos:
                 self._reopen(rid, self._endings.mend(rid))
             self.beat.start()
+            self.healer.start()
             while self._fatal is None:
                 self._start_what_fits()
                 if self._finished():
@@ -148,6 +155,7 @@ class Supervisor:
                 raise self._fatal
         finally:
             self.beat.stop()
+            self.healer.stop()
             if self._alarm is not None:
                 self._alarm.cancel()
             await self.planes.close()
@@ -174,7 +182,7 @@ class Supervisor:
         return own | {f"zygote_{name}": figure for name, figure in self.forks.cost.items()}
 
     def _finished(self) -> bool:
-        if self.workers or self.starting.active:
+        if self.workers or self.starting.active or (self.healer.busy and not self.state.stop_requested):
             return False
         if self.state.stop_requested or self.state.all_terminal or self.schedule.halt is not None:
             return True
@@ -251,7 +259,7 @@ class Supervisor:
             if who is not None and who.alive():
                 self.record("adopted", rid=rid, attempt=combo.attempt)
                 self.schedule.running(rid)
-                self.watch(rid, who, directory, self.limits.since(combo.started), seen=combo.seen)
+                self.watch(rid, who, directory, self.limits.since(who), seen=combo.seen)
             elif who is not None and who.foreign and who.boot == boot_id():
                 raise RefusedError(
                     f"combo {rid} was started in another container, where it may still run", fix="resume there"
@@ -336,6 +344,29 @@ class Supervisor:
         self.schedule.spent(outcome.cost_usd, outcome.tokens)
         self._note_halt()
         self._reopen(rid, ended.again)
+
+    # -- repairs ----------------------------------------------------------------------------------------------------
+
+    def _holds(self, rid: str, fault: Fault) -> bool:
+        return self.healer.takes(rid, fault)
+
+    def go_on(self, rid: str, fixed: str) -> None:
+        """What a combo waited for has come: `fixed` says how it was repaired, empty: it was not, and its end stands."""
+        if not fixed:
+            summary.write_status(self.run_dir, rid, self.state.combos[rid].exit or 1)
+            return
+        self.record("combo_replanned", rid=rid, reason=fixed)
+        self._reopen(rid, None)
+
+    def switch_code(self, folder: Path, commit: str, signature: str) -> None:
+        """Combos that start from now on run the code and the tasks of the worktree at `folder`."""
+        note = f"code changed to {commit[:12]} during the run (fix of {signature}): see fixes.md"
+        root = Path(self.state.code_tree) if self.state.code_tree else self.healer.root
+        self.plan = with_code(self.plan, root, folder, self.redactor.text(note))
+        self.plan.write(self.run_dir)
+        self.combos.update({combo.rid: combo for combo in self.plan.combos})
+        self.record("code_changed", commit=commit, worktree=str(folder))
+        self.forks.renew(folder)
 
     # -- faults of our own ------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class Ended:
 
 
 class Endings:
-    """Bound to one run's journal (through `record`) and state."""
+    """Bound to one run's journal (through `record`) and state. `holds` says that a final end waits for something."""
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Endings:
         record: Callable[..., None],
         redactor: Redactor,
         rules: Rules,
+        holds: Callable[[str, Fault], bool] = lambda _rid, _fault: False,
     ) -> None:
         self._run_dir = run_dir
         self._state = state
@@ -66,6 +67,7 @@ class Endings:
         self._record = record
         self._redactor = redactor
         self._rules = rules
+        self._holds = holds
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     def outcome_of(self, rid: str, directory: Path, code: int | None = None) -> Outcome:
@@ -90,7 +92,7 @@ class Endings:
         fault = fault_of(outcome)
         if fault is not None:
             self._classified(rid, attempt, fault)
-        again = self._follow_up(rid, attempt, outcome, fault, reason)
+        again = self._follow_up(rid, attempt, outcome, fault, reason, may_wait=True)
         klass, signature = (fault.klass, fault.signature) if fault is not None else (None, "")
         limited = fault is not None and fault.rate_limit
         return Ended(End(outcome.state, klass, signature, limited, outcome.delay), again)
@@ -127,7 +129,9 @@ class Endings:
             **{"class": fault.klass.value},
         )
 
-    def _follow_up(self, rid: str, attempt: int, outcome: Outcome, fault: Fault | None, reason: str) -> Again | None:
+    def _follow_up(
+        self, rid: str, attempt: int, outcome: Outcome, fault: Fault | None, reason: str, may_wait: bool = False
+    ) -> Again | None:
         stopping = bool(self._state.stop_requested)
         found = follow_up(self._state.combos[rid], outcome, fault, stopping, self._rules, self._rng)
         if found.replan:
@@ -149,6 +153,8 @@ class Endings:
         if found.exhausted:
             self._record("retry_exhausted", rid=rid, attempt=attempt, signature=outcome.signature)
         # While stopping nothing is final: the next supervisor finds an end without a status file and mends it.
+        if found.final and may_wait and fault is not None and self._holds(rid, fault):
+            return None  # it waits for a fix
         if found.final:
             summary.write_status(self._run_dir, rid, outcome.exit)
         return None

@@ -95,6 +95,12 @@ def follow(run_dir: Path, view: View, env: Mapping[str, str], timeout: float) ->
                     ended = _without_supervisor(run_dir, state, view, env, deadline)
                     if ended is not None:
                         return ended
+                    if locks.held(run_dir) and not locks.owner(run_dir):
+                        # Somebody works on it, but the note that says who is gone until its next heartbeat.
+                        if deadline is not None and time.monotonic() >= deadline:
+                            return Followed(state, Ending.TIMEOUT)
+                        select.select([watcher.fileno()], [], [], REFRESH)
+                        list(watcher.read())
                     continue
             left = REFRESH if deadline is None else min(REFRESH, deadline - time.monotonic())
             if left <= 0:

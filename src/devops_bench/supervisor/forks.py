@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from devops_bench.errors import TransientError
 from devops_bench.supervisor import zygote
 
 EXIT_WAIT = 1.0
+ANSWER_WAIT = 5.0  # seconds; a fork takes milliseconds, the imports before the first one seconds
+ANSWER_LOOKS = 24
 
 
 class ForkServer:
@@ -26,6 +29,9 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: dict[int, asyncio.Future[int]] = {}
         self._next = 0
+        self._stale = False
+        # Another source tree that combos run from; None: this one.
+        self.code: Path | None = None
         self.exits: dict[int, int] = {}
         self.cost: dict[str, float] = {}
         self._exit_waiters: dict[int, asyncio.Event] = {}
@@ -46,12 +52,18 @@ class ForkServer:
                 [sys.executable, "-m", "devops_bench.supervisor.zygote", str(theirs.fileno()), str(self._run_dir)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": str(self.code / "src")} if self.code is not None else None,
             )
         self._sock = ours
         self._loop.add_reader(ours, self._readable)
 
     async def fork(self, request: dict[str, Any], fds: dict[str, int]) -> int:
         """Fork a combo that waits on its gate; returns its pid. TransientError when the fork failed."""
+        while self._stale and self._waiting:
+            await asyncio.wait(list(self._waiting.values()))
+        if self._stale:
+            self._stale = False
+            self.close()
         if self._sock is None:
             self.start()
         assert self._sock is not None
@@ -69,7 +81,23 @@ class ForkServer:
         except OSError as error:
             self._lost()
             raise TransientError(f"the fork server is gone ({error.strerror})") from None
+        return await self._heard(answer)
+
+    async def _heard(self, answer: asyncio.Future[int]) -> int:
+        """The answer. A fork server that gives none is let go on, if somebody stopped it, and in the end replaced."""
+        for _ in range(ANSWER_LOOKS):
+            done, _pending = await asyncio.wait([answer], timeout=ANSWER_WAIT)
+            if done:
+                break
+            if self._process is not None:
+                self._process.send_signal(signal.SIGCONT)
+        else:
+            self._lost()
         return await answer
+
+    def renew(self, code: Path) -> None:
+        """Combos that are forked from now on run the source tree `code`."""
+        self.code, self._stale = code, True
 
     async def exit_code(self, pid: int) -> int | None:
         """The exit code of a combo that has ended; None when the zygote does not tell within EXIT_WAIT seconds.

@@ -48,9 +48,7 @@ class RunLock:
                     fix=f"follow it with `devops-bench attach {self.run_dir.name}`",
                 ) from None
         self._fd = fd
-        me = identity()
-        assert me is not None
-        atomic_write(self.run_dir / OWNER, json.dumps({"role": role, **me.to_data()}))
+        sign(self.run_dir, role)
 
     def release(self) -> None:
         """Give it back; idempotent."""
@@ -63,6 +61,13 @@ class RunLock:
 
     def __exit__(self, *_exc: object) -> None:
         self.release()
+
+
+def sign(run_dir: Path, role: str) -> None:
+    """Leave our identity in the run folder for those who look. A note only: the lock is the descriptor."""
+    me = identity()
+    assert me is not None
+    atomic_write(run_dir / OWNER, json.dumps({"role": role, **me.to_data()}))
 
 
 def held(run_dir: Path) -> bool:

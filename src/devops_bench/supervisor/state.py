@@ -82,6 +82,8 @@ class RunState:
     worked: float = 0.0
     retries: int = 0
     limits: dict[str, int] = field(default_factory=dict)
+    code_commit: str = ""
+    code_tree: str = ""
     building: tuple[int, int] | None = None
     residue: list[str] = field(default_factory=list)
 
@@ -127,6 +129,8 @@ class RunState:
             "worked": self.worked,
             "retries": self.retries,
             "limits": self.limits,
+            "code_commit": self.code_commit,
+            "code_tree": self.code_tree,
             "seq": self.seq,
             "started": self.started,
             "updated": self.updated,
@@ -260,6 +264,10 @@ def _halted(state: RunState, event: Mapping[str, Any]) -> None:
     state.halt_kind = str(event.get("kind") or "fault")
 
 
+def _code(state: RunState, event: Mapping[str, Any]) -> None:
+    state.code_commit, state.code_tree = str(event["commit"]), str(event["worktree"])
+
+
 def _limit(state: RunState, event: Mapping[str, Any]) -> None:
     if event.get("cap") is None:
         state.limits.pop(str(event["provider"]), None)
@@ -295,6 +303,7 @@ _HANDLERS = {
     "classified": _classified,
     "launching_stopped": _halted,
     "limit_changed": _limit,
+    "code_changed": _code,
     "combo_replanned": _replanned,
     "combo_residue": _residue,
     "retry_planned": _retry,
