@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(stamp: str, as_json: bool, show_all: bool) -> int:
     """Show run STAMP: counts, running combos, what failed. Changes nothing; the exit code is 0 if it could be read."""
     from devops_bench.supervisor import runs, snapshot
-    from devops_bench.supervisor.follow import alive
+    from devops_bench.supervisor.locks import alive
 
     run_dir = runs.find(stamp, paths.runs_root())
     state, _offset = snapshot.load(run_dir)

@@ -17,7 +17,7 @@ def command(stamp: str, now: bool) -> int:
     """Stop run STAMP: nothing new starts, running combos tear down (or are killed), the run can be resumed."""
     from devops_bench.process import wait_ended
     from devops_bench.supervisor import collect, runs, snapshot, summary
-    from devops_bench.supervisor.follow import alive
+    from devops_bench.supervisor.locks import alive
 
     run_dir = runs.find(stamp, paths.runs_root())
     if (run_dir / summary.DONE).exists():

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench.combo import outcome as outcomes
-from devops_bench.combo.cleanup import sweep_combo
 from devops_bench.combo.events import last_phase
 from devops_bench.combo.outcome import Outcome
 from devops_bench.combo.token import take_token
@@ -168,6 +167,8 @@ class Endings:
         token = take_token(combo.token, self._state_root)
         if token is None:
             return
+        from devops_bench.combo.cleanup import sweep_combo  # imports the sandbox: only when something died
+
         try:
             left = sweep_combo(self._state_root, rid, combo.cluster_name)
         finally:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from devops_bench.errors import ExitCode, RefusedError
-from devops_bench.process import ProcessIdentity
 from devops_bench.settings import ComboState
 from devops_bench.supervisor import collect, journal, locks, summary
 from devops_bench.supervisor.inotify import IN_CREATE, IN_MODIFY, IN_MOVED_TO, Inotify
@@ -166,9 +165,3 @@ def _without_supervisor(
     if state.stop_requested:
         return Followed(state, Ending.STOPPED)
     return Followed(state, Ending.HALTED if state.halted else Ending.DEAD)
-
-
-def alive(run_dir: Path) -> tuple[ProcessIdentity | None, bool]:
-    """The recorded supervisor and whether it holds the run's lock now."""
-    who = locks.owner(run_dir)
-    return who, bool(who is not None and locks.held(run_dir) and who.alive())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from statistics import mean
 
 from devops_bench.settings import ComboState
 from devops_bench.supervisor.state import ComboStatus, RunState
@@ -40,7 +39,7 @@ def left(state: RunState, max_parallel: int, now: str) -> float | None:
     ended = [took for combo in state.combos.values() if combo.state in _OVER and (took := _took(combo)) is not None]
     if not ended:
         return None
-    usual = mean(ended)
+    usual = sum(ended) / len(ended)
     rest = sum(
         max(0.0, usual - (seconds(combo.started, now) or 0.0)) if combo.state is ComboState.RUNNING else usual
         for combo in state.combos.values()

@@ -82,6 +82,12 @@ def held(run_dir: Path) -> bool:
     return False
 
 
+def alive(run_dir: Path) -> tuple[ProcessIdentity | None, bool]:
+    """The recorded supervisor and whether it holds the run's lock now."""
+    who = owner(run_dir)
+    return who, bool(who is not None and held(run_dir) and who.alive())
+
+
 def owner(run_dir: Path) -> ProcessIdentity | None:
     """The last process that took the run's lock, or None if none is recorded."""
     try:
