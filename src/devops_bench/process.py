@@ -67,6 +67,10 @@ class ProcessIdentity:
         """True when this process cannot tell whether it lives: another boot, or another pid namespace."""
         return self.boot != boot_id() or self.namespace != _own_pid_namespace()
 
+    def age(self) -> float:
+        """Seconds since it started, sleep of the host included; meaningful only where it is not `foreign`."""
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - self.ticks / os.sysconf("SC_CLK_TCK"))
+
     def alive(self) -> bool:
         """True while it runs or is stopped; a zombie has ended."""
         return self.state() not in {None, "Z", "X"}
