@@ -87,8 +87,6 @@ CASES = [
     ("tautology", 13, {"text": with_check("{type: command, command: ['true']}")}, {}),
     ("documents", 15, {"text": TITLED + VALIDATED},
      {"text": TITLED + VALIDATED, "README.md": "x", "solution__a_sh": "true\n", "wrong__a_sh": "true\n"}),
-    ("ladder", 15, {"text": TITLED + VALIDATED, "wrong__a_sh": "true\n"},
-     {"text": TITLED + VALIDATED, "wrong__a_sh": "# rung: first-obvious-fix\ntrue\n"}),
     ("setup-file", 1, {"setup__notes.txt": "x"}, {"setup__10-a_yaml": "", "setup__20-wait_yaml": "[]"}),
     ("telling-name", 1, {"setup__a_yaml": "kind: Pod\nmetadata: {name: broken-pod}\n"},
      {"setup__a_yaml": "kind: Pod\nmetadata: {name: debugger, labels: {app: sidecar-injector}}\n"}),

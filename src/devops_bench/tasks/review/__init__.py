@@ -40,7 +40,6 @@ RULES: tuple[Rule, ...] = (
     Rule("no-namespace", "a check of a namespaced kind without namespace", shape.no_namespace),
     Rule("tautology", "a check that always passes", shape.tautology),
     Rule("documents", "README.md, solution/ or wrong/ is missing", world.documents),
-    Rule("ladder", "a validated task whose wrong answers do not say which is the first obvious fix", world.ladder),
     Rule("setup-file", "a file in setup/ that is not applied, waited for or run", world.setup_file),
     Rule("telling-name", "an object of setup whose name or label gives the fault away", fairness.telling_name),
     Rule("harness-name", "a text that an agent sees speaks of the harness", fairness.harness_name),

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 
 from devops_bench.tasks.proved import ProofState, proof_state
 from devops_bench.tasks.review.subject import Hit, Subject
-
-_OBVIOUS = re.compile(r"^# rung: first-obvious-fix\s*$", re.MULTILINE)
 
 
 def documents(subject: Subject) -> Iterator[Hit]:
@@ -22,16 +19,6 @@ def documents(subject: Subject) -> Iterator[Hit]:
     for name in ("solution", "wrong"):
         if not list((subject.folder / name).glob("*.sh")):
             yield Hit(line, f"{name}/ holds no script", f"add {name}/NAME.sh")
-
-
-def ladder(subject: Subject) -> Iterator[Hit]:
-    """How hard a validated task is shows on the first obvious fix; one wrong answer has to be it."""
-    if subject.spec is None or not subject.spec.validated:
-        return
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in (subject.folder / "wrong").glob("*.sh")]
-    if texts and not any(_OBVIOUS.search(text) for text in texts):
-        hint = "write `# rung: first-obvious-fix` into the wrong answer that comes to mind first"
-        yield Hit(subject.line("validated"), "no wrong answer is the first obvious fix", hint)
 
 
 def setup_file(subject: Subject) -> Iterator[Hit]:
