@@ -75,6 +75,8 @@ def _evidence(ran: Ran, with_mcp: bool) -> None:
     assert ("agent-mcp" in users) is with_mcp
     environment = ran.environment
     assert environment["agent"]["version"]
+    assert environment["agent"]["cpu_sec"] > 0
+    assert environment["agent"]["rss_peak"] > 1 << 20
     assert environment["network"] == "closed"
     assert environment["auth_mode"] == "scripted"
     assert environment["model_gateway"]["requests"] == ran.record["model_turns"]

@@ -68,7 +68,12 @@ def environment(run: AgentRun, had: Had, env: Mapping[str, str]) -> dict[str, An
         "auth_mode": had.auth_mode,
         "sandbox": info,
         "network": info["network"],
-        "agent": {"name": had.agent.key, "version": run.version, **_installed(had.agent, env)},
+        "agent": {
+            "name": had.agent.key,
+            "version": run.version,
+            **_installed(had.agent, env),
+            **had.box.taken(),
+        },
         "model_gateway": _model(had),
         "mcp_server": mcp_door.figures(had.mcp) if had.mcp is not None else {},
         "mcp": had.grants.mcp is not None,

@@ -40,6 +40,7 @@ class Sandbox:
         self.tag = secrets.token_hex(8)
         self.notes: list[str] = [mode.warning] if mode.warning else []
         self.cage = "none"
+        self._trees: list[Tree] = []
         # One of its own: a second sandbox over the same folders (a check's, say) must not disturb the first.
         self._control = spec.home.with_name(f"{spec.home.name}.{self.tag}")
         spec = replace(spec, hidden=(*spec.hidden, Path(devops_bench.__file__).parent, runs_root(), state_root()))
@@ -204,7 +205,15 @@ class Sandbox:
             watch = disk.DiskWatch((self.spec.home, self.spec.workspace), limits.disk_bytes, limits.disk_files)
         tree.open_gate(self.spec.limits, watch, self.spec.inspect)
         self.cage = tree.cage
+        self._trees.append(tree)
         return Started(tree, forwarder)
+
+    def taken(self) -> dict[str, Any]:
+        """CPU seconds of all commands that have ended, and the largest memory peak of one (bytes); None: not known."""
+        known = [tree.taken for tree in self._trees if tree.taken is not None]
+        cpu = [one.cpu_sec for one in known if one.cpu_sec is not None]
+        peaks = [one.rss_peak for one in known if one.rss_peak is not None]
+        return {"cpu_sec": round(sum(cpu), 3) if cpu else None, "rss_peak": max(peaks, default=None)}
 
     def info(self) -> dict[str, Any]:
         """What environment.json says about it."""

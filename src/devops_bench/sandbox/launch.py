@@ -65,6 +65,7 @@ class Tree:
         self.tag = tag
         self.bare = bare
         self.killed_by: Limit | None = None
+        self.taken: Figures | None = None
         self._struck: list[Limit] = []
         self._cage = Cage("none")
         self._watch: Watch | None = None
@@ -238,6 +239,8 @@ class Tree:
                 os.close(fd)
                 setattr(self, name, None)
         figures = self._cage.figures(usage)
+        if self.taken is None:  # a second close knows less
+            self.taken = figures
         for limit in self._cage.struck():
             self.note(limit)
         self._cage.close()
