@@ -4,16 +4,18 @@ else. Each fault through the real CLI, the real gateway and the real sandbox.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from .agents_world import ANSWER, CLIS, PATIENCE, Ran, ensure_installed, run
-from .world import World, assert_no_residue
+from .world import World, assert_no_residue, until
 
 pytestmark = pytest.mark.sandbox
 
@@ -73,7 +75,12 @@ FAULTS: dict[str, Fault] = {
     "5-mb-of-output": Fault(
         [{"shell": "head -c 5000000 /dev/zero | tr '\\0' x"}, ACT, DONE], "completed", ("scored", None, None)
     ),
-    "cli-killed": Fault([ACT, {"shell": "kill -9 -1; sleep 60"}], "crashed", infra("agent-killed"), "signal_9"),
+    "cli-killed": Fault(
+        [ACT, {"shell": "echo ki_ll -9 -1 | tr -d _ | bash; sleep 60"}], "crashed", infra("agent-killed"), "signal_9"
+    ),
+    "cli-killed-by-itself": Fault(
+        [{"shell": "kill -9 -1; sleep 60"}], "self_ended", ("failed", None, None), "signal_9"
+    ),
 }  # fmt: skip
 # In `make test` each fault once, the quick CLIs in turn; every CLI meets some.
 QUICK = {(agent, fault) for fault, agent in zip(FAULTS, ("codex", "claude", "gemini") * len(FAULTS), strict=False)}
@@ -84,7 +91,7 @@ def cases() -> list[Any]:
         pytest.param(agent, fault, id=f"{agent}-{fault}", marks=[] if (agent, fault) in QUICK else [pytest.mark.soak])
         for agent in ("api", *CLIS)
         for fault in FAULTS
-        if not (agent == "api" and fault == "cli-killed")  # it is no program of its own
+        if not (agent == "api" and fault.startswith("cli-killed"))  # it is no program of its own
     ]
 
 
@@ -121,6 +128,33 @@ def _told(ran: Ran, fault: str) -> None:
         assert ran.told["agreement"]["asked"] == 2
     if fault == "5-mb-of-output":
         assert max(len(call["result"]) for call in ran.record["trajectory"]) < 1 << 20
+
+
+def kill_cli(program: int) -> None:
+    """SIGKILL the CLI from outside, as a host short of memory would, once its model's command runs."""
+
+    def command_runs() -> psutil.Process | None:
+        for one in psutil.Process(program).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if one.cmdline()[:2] == ["sleep", "54321"]:
+                    return one
+        return None
+
+    sleeper = until(command_runs, "the agent's command runs", 240)
+    for one in sleeper.parents():
+        with contextlib.suppress(psutil.Error):
+            if one.cmdline()[0].endswith("/codex") or one.cmdline()[0] == "codex":
+                one.kill()
+
+
+def test_a_cli_that_is_killed_from_outside_is_nobody_s_fault(world: World) -> None:
+    ensure_installed("codex")
+    turns = {"turns": [ACT, {"shell": "sleep 54321"}, DONE]}
+    ran = run(world, "codex", world.task(), turns, meanwhile=kill_cli)
+    assert ran.ended == infra("agent-killed"), ran.explain()
+    assert (ran.end, ran.told["raw_end"]) == ("crashed", "signal_9")
+    assert ran.record["trajectory"], "what was done before is kept"
+    assert_no_residue(world)
 
 
 SERVER = """\

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class EndReason(StrEnum):
-    """How the model's turn ended, from structured output, never from an exit code alone."""
+    """How the model's turn ended, from structured output, never from an exit code alone.
+
+    `SELF_ENDED`: a command of the agent's own took its program down; what it did until then is judged.
+    """
 
     COMPLETED = "completed"
     MAX_TURNS = "max_turns"
@@ -23,6 +26,7 @@ class EndReason(StrEnum):
     TIMEOUT = "timeout"
     EMPTY = "empty"
     CRASHED = "crashed"
+    SELF_ENDED = "self_ended"
 
 
 class ToolKind(StrEnum):

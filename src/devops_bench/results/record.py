@@ -39,12 +39,13 @@ TERMINAL = {
     "completed": "completed",
     "max_turns": "completed",
     "refused": "completed",
+    "self_ended": "completed",
     "timeout": "timeout",
     "api_error": "error",
     "empty": "error",
     "crashed": "error",
 }
-"""End of the agent's run -> `terminal_reason`. Turns and refusals are the model's doing and are scored."""
+"""End of the agent's run -> `terminal_reason`. Turns, refusals and killing oneself are the model's doing and are scored."""
 
 
 def terminal_reason(end: str | None) -> str:

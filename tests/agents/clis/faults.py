@@ -26,6 +26,8 @@ class Fault:
 
 
 API, SHELL = EndReason.API_ERROR, "{shell: echo hi}"
+# Nothing in it shows what it does: like a signal from outside.
+UNSEEN = "echo ki_ll -9 -1 | tr -d _ | bash"
 FAULTS = {
     "429": Fault("{fault: 429}", API, "http_429"),
     "429 with a wait": Fault("{fault: {status: 429, retry_after: 30}}", API, "http_429"),
@@ -39,7 +41,8 @@ FAULTS = {
     "hang": Fault("{fault: hang}", API, "no_reply", more=(("patience", 2),)),
     "hang to the limit": Fault("{fault: hang}", EndReason.TIMEOUT, "timeout", more=(("timeout", 8),)),
     "sleep to the limit": Fault("{shell: sleep 600}", EndReason.TIMEOUT, "timeout", more=(("timeout", 8),)),
-    "SIGKILL": Fault("{shell: kill -KILL -1}, {text: Never.}", EndReason.CRASHED, "signal_9"),
+    "SIGKILL by itself": Fault("{shell: kill -KILL -1}, {text: Never.}", EndReason.SELF_ENDED, "signal_9"),
+    "SIGKILL": Fault(f"{{shell: {UNSEEN}}}, {{text: Never.}}", EndReason.CRASHED, "signal_9"),
 }
 QUICK = {"429", "refusal", "500 after a call"}
 

@@ -105,6 +105,15 @@ def test_what_the_cli_says_itself_is_no_step_of_the_model(box: Sandbox) -> None:
     assert (reading.steps, reading.served_models) == ((), ())
 
 
+def test_the_first_event_tells_of_mcp_servers_whatever_is_written_into_the_stream_later(box: Sandbox) -> None:
+    def init(status: str) -> str:
+        return json.dumps({"subtype": "init", "session_id": "s", "mcp_servers": [{"name": "k8s", "status": status}]})
+
+    lines = f"{init('connected')}\n{init('failed')}\n".encode()
+    reading = Claude().read(left_behind(box.spec.home, lines), a_task(Claude(), box))
+    assert reading.mcp_servers == {"k8s": "connected"}
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_read_without_harm(box: Sandbox, lie: str) -> None:
     shapes = (

@@ -16,7 +16,9 @@ from devops_bench.agents.skills import Skill
 
 @dataclass
 class BashCli:
-    """Runs `script`; lines `{"say": ...}`, `{"call": NAME, "result": ...}`, `{"end": WORD}` are its transcript."""
+    """Runs `script`; its transcript: lines `{"say": ...}`, `{"call": NAME, "result": ...}`, `{"end": WORD}`,
+    `{"server": STATE}`.
+    """
 
     script: str
     files: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class BashCli:
     def read(self, left: Left, task: AgentTask) -> Reading:
         if self.fail == "read":
             raise KeyError("usage")
-        steps, end, output = [], None, ""
+        steps, end, output, servers = [], None, "", {}
         for when, line in left.lines():
             one = loose.record(line) or {}
             if "say" in one:
@@ -57,9 +59,11 @@ class BashCli:
                 kind = kind_of(self, task, name)
                 call = ToolCall(name, {}, loose.text(one.get("result")), CallStatus.OK, kind, when, when)
                 steps.append(Step("agent", tool_calls=(call,), time=when))
+            if "server" in one:
+                servers["k8s"] = loose.text(one["server"])
             if "end" in one:
                 end = EndReason(one["end"])
-        return Reading(steps=tuple(steps), output=output, end=end, raw_end="said" if end else "")
+        return Reading(steps=tuple(steps), output=output, end=end, raw_end="said" if end else "", mcp_servers=servers)
 
 
 def agent_of(cli: BashCli) -> CliAgent:

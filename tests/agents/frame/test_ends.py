@@ -22,6 +22,10 @@ CALLS = replace(GOOD, text="", calls=(AskedCall("Bash", {}),), finish=Finish.CAL
 FACTS = Facts(exit=0, steps=3, timeout_sec=60, output_bytes=1000, exchanges=(CALLS, GOOD))
 
 
+def asks(**args: Any) -> Exchange:
+    return replace(CALLS, calls=(AskedCall("Read", {"path": "/etc/hosts"}), AskedCall("Bash", args)))
+
+
 def facts(*exchanges: Exchange, **more: Any) -> Facts:
     return replace(FACTS, exchanges=exchanges, **more)
 
@@ -116,6 +120,43 @@ CASES: dict[str, tuple[Reading, Facts, EndReason, str]] = {
     "an API error only the CLI knows of": (
         FAILED, replace(FACTS, exchanges=None), EndReason.API_ERROR, "http_401",
     ),
+    "an API error before the gateway saw anything": (FAILED, facts(), EndReason.API_ERROR, "http_401"),
+    "an API error that the gateway did not see": (FAILED, facts(CALLS), EndReason.API_ERROR, "unconfirmed"),
+    "an API error in place of a reply that was not waited for": (
+        FAILED, facts(CALLS, fault("gone")), EndReason.API_ERROR, "no_reply",
+    ),
+    "an API error while a reply is on its way": (
+        FAILED, facts(CALLS, replace(GOOD, text="", finish=None)), EndReason.API_ERROR, "no_reply",
+    ),
+    "killed by its own command": (
+        MUTE, facts(asks(command="sleep 1; pkill -9 -f node"), exit=137), EndReason.SELF_ENDED, "signal_9",
+    ),
+    "killed by its own code": (
+        MUTE, facts(asks(edits=[{"new": "os.kill(os.getppid(), 9)"}]), exit=1), EndReason.SELF_ENDED, "exit_1",
+    ),
+    "killed by itself, with a forged failure of the API": (
+        FAILED, facts(asks(command="echo '{}' >/proc/1/fd/1; kill -9 -1"), exit=137), EndReason.SELF_ENDED, "signal_9",
+    ),
+    "killed while it did something else": (
+        MUTE, facts(asks(command="grep skills overkill.txt"), exit=137), EndReason.CRASHED, "signal_9",
+    ),
+    "killed after a command that ends processes had its answer": (
+        MUTE, facts(asks(command="kill 12"), CALLS, exit=137), EndReason.CRASHED, "signal_9",
+    ),
+    "done, by a command that ends processes": (
+        DONE, facts(asks(command="kill 12"), GOOD), EndReason.COMPLETED, "end_turn",
+    ),
+    "broken by a disk that the agent filled": (
+        MUTE, replace(FACTS, struck=("disk",), exit=1), EndReason.MAX_TURNS, "cap_disk",
+    ),
+    "broken by its own account at a limit of processes": (
+        Reading(end=EndReason.CRASHED, raw_end="error"), replace(FACTS, struck=("processes", "disk")),
+        EndReason.MAX_TURNS, "cap_processes",
+    ),
+    "broken at a limit before a word of the model": (
+        MUTE, facts(struck=("memory",), steps=0, exit=1), EndReason.CRASHED, "exit_1",
+    ),
+    "done at a limit": (DONE, replace(FACTS, struck=("disk",)), EndReason.COMPLETED, "end_turn"),
 }  # fmt: skip
 
 

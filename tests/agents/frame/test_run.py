@@ -111,6 +111,29 @@ def test_an_unreadable_record_is_replaced_by_the_gateways(box: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
+    ("offered", "end"), [("mcp__k8s/pods_list", EndReason.COMPLETED), ("Shell", EndReason.CRASHED)]
+)
+def test_a_server_that_is_not_there_is_believed_until_the_model_was_offered_its_tools(
+    box: Sandbox, offered: str, end: EndReason
+) -> None:
+    grants = Grants(mcp=McpGrant("k8s", ("relay",), ("127.0.0.1", 1), "t", ("pods_list",)))
+    seen = (Exchange(1, 100.0, "anthropic", "m", status=200, tools=(offered,), text="Done.", finish=Finish.STOP),)
+    cli = BashCli("""echo '{"server": "failed"}';""" + DONE)
+    assert agent_of(cli).run(task(box, grants=grants, exchanges=lambda: seen)).end is end
+
+
+def test_a_cli_that_breaks_on_a_disk_that_the_agent_filled_is_judged(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sandbox, "is_full", lambda _box: True)
+    asked = AskedCall("Shell", {"command": "head -c 9G /dev/zero >big"})
+    seen = (Exchange(1, 100.0, "anthropic", "m", status=200, tools=("Shell",), calls=(asked,), finish=Finish.CALLS),)
+    run = agent_of(BashCli("echo ENOSPC >&2; exit 1")).run(task(box, exchanges=lambda: seen))
+    assert (run.end, run.raw_end) == (EndReason.MAX_TURNS, "cap_disk")
+    assert run.errors[0] == "it broke at the sandbox's limit on disk"
+
+
+@pytest.mark.parametrize(
     ("script", "end", "raw"),
     [
         ("exit 0", EndReason.CRASHED, "exit_0"),

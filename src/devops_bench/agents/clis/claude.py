@@ -81,7 +81,7 @@ class Claude:
         for arrived, line in left.lines():
             one = record(line) or {}
             message, when = mapping(one.get("message")), moment(one.get("timestamp"), arrived)
-            begun = one if one.get("subtype") == "init" else begun
+            begun = begun or (one if one.get("subtype") == "init" else {})  # a later one may be the agent's own writing
             result = one if one.get("type") == "result" else result
             for block in map(mapping, items(message.get("content"))):
                 if message.get("model") != SYNTHETIC:

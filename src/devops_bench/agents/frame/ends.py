@@ -2,6 +2,8 @@
 
 The CLI's own structured words come first, but a success is believed only as far as the gateway's exchanges bear it
 out: several CLIs report one after an API failure, a refusal or an empty reply. An exit code alone is never a success.
+Nor is a failure of the model's API believed that only the CLI tells of: an agent can write into its CLI's output, and
+one that could void its own run would.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devops_bench.agents.base import EndReason
+from devops_bench.agents.frame.own_doing import killed_itself
 from devops_bench.agents.frame.types import Reading
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.wire import Finish
@@ -21,6 +24,7 @@ _CAPS = {
 }
 GRANT_MISSING = "grant_missing"
 CAP_OUTPUT = "cap_output"
+UNCONFIRMED = "unconfirmed"
 # What a fault is called in a run's `raw_end`; `http` carries its status, `cap` what was capped.
 _FAULT_WORDS = {
     "hang": "no_reply",
@@ -38,14 +42,15 @@ class Facts:
 
     `exchanges` None: no gateway stands behind this run. `flooded`: it was ended because it printed more than
     `output_bytes`. `broken_grant`: the CLI's own word that a granted MCP server is not there. `limit`: the sandbox's
-    limit that ended it (memory, disk ...). `steps`: how many the trajectory has. `stderr_tail`: the last line that it
-    printed there.
+    limit that ended it (memory, disk ...); `struck`: those that refused it something. `steps`: how many the trajectory
+    has. `stderr_tail`: the last line that it printed there.
     """
 
     exit: int
     timed_out: bool = False
     flooded: bool = False
     limit: str = ""
+    struck: tuple[str, ...] = ()
     broken_grant: str = ""
     timeout_sec: float = 0.0
     output_bytes: int = 0
@@ -79,13 +84,19 @@ def settle(reading: Reading, facts: Facts) -> End:
         return _faulty(fault)
     if last is not None and last.finish is Finish.REFUSAL and reading.end in _ANSWERED:
         return End(EndReason.REFUSED, "content_filter", "the model refused, or its reply was withheld")
-    if reading.end is None:
-        return _without_word(facts)
     if reading.end is EndReason.COMPLETED:
         return _completed(reading, facts)
+    if reading.end in _BROKEN and (own := _own_doing(facts)) is not None:
+        return own
+    if reading.end is None:
+        return _without_word(facts)
+    if reading.end is EndReason.API_ERROR and facts.exchanges and reading.raw_end not in _FAULT_WORDS.values():
+        return _unconfirmed(facts.exchanges)
     return End(reading.end, reading.raw_end or reading.end.value)
 
 
+# Ends in which the CLI did not finish its work.
+_BROKEN = (None, EndReason.API_ERROR, EndReason.CRASHED)
 # Ends that a CLI reports for a refusal, beside REFUSED itself.
 _ANSWERED = (None, EndReason.COMPLETED, EndReason.API_ERROR, EndReason.EMPTY, EndReason.CRASHED)
 
@@ -97,6 +108,25 @@ def _out_of_bounds(facts: Facts) -> End:
     if facts.flooded:
         return End(reason, CAP_OUTPUT, f"it printed more than {facts.output_bytes} bytes and was ended")
     return End(reason, f"cap_{facts.limit}", f"it reached the sandbox's limit on {facts.limit} and was ended")
+
+
+def _own_doing(facts: Facts) -> End | None:
+    """The end of a run that the agent itself broke: by a limit that it ran into, or by ending processes."""
+    if facts.struck and facts.exchanges:
+        limit = facts.struck[0]
+        return End(EndReason.MAX_TURNS, f"cap_{limit}", f"it broke at the sandbox's limit on {limit}")
+    call = killed_itself(turns_of(facts.exchanges or ()))
+    if call is None:
+        return None
+    return End(EndReason.SELF_ENDED, _died(facts), f"it ended while its own call of {call.name} ended processes")
+
+
+def _unconfirmed(exchanges: Sequence[Exchange]) -> End:
+    """The CLI speaks of a failed request, but every turn that the gateway saw went well or was not waited for."""
+    last = turns_of(exchanges)[-1]
+    if last.fault == "gone" or under_way(last):
+        return End(EndReason.API_ERROR, "no_reply", "the CLI did not wait for the model's reply")
+    return End(EndReason.API_ERROR, UNCONFIRMED, "the CLI reports a failed model request that nobody else saw")
 
 
 def turns_of(exchanges: Sequence[Exchange]) -> Sequence[Exchange]:
@@ -170,6 +200,10 @@ def _completed(reading: Reading, facts: Facts) -> End:
 
 def _without_word(facts: Facts) -> End:
     """It left no result: whatever its exit code, nothing says that it finished."""
-    died = f"signal_{facts.exit - 128}" if facts.exit > 128 else f"exit_{facts.exit}"
+    died = _died(facts)
     said = f": {facts.stderr_tail}" if facts.stderr_tail else ""
     return End(EndReason.CRASHED, died, f"it ended ({died.replace('_', ' ')}) without reporting a result{said}")
+
+
+def _died(facts: Facts) -> str:
+    return f"signal_{facts.exit - 128}" if facts.exit > 128 else f"exit_{facts.exit}"

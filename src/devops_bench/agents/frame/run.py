@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from devops_bench.agents.base import AgentRun, AgentTask, EndReason, Step
+from devops_bench.agents.base import AgentRun, AgentTask, EndReason, Step, ToolKind
 from devops_bench.agents.frame import wire_steps
 from devops_bench.agents.frame.capture import Capture
 from devops_bench.agents.frame.ender import Ender
 from devops_bench.agents.frame.ends import Facts, settle
 from devops_bench.agents.frame.home import Home
-from devops_bench.agents.frame.kinds import waited
+from devops_bench.agents.frame.kinds import kind_of, waited
 from devops_bench.agents.frame.types import Cli, Launch, Left, Reading
 from devops_bench.agents.install.types import Installation
 from devops_bench.agents.preamble import prompt_with_preamble
@@ -189,8 +189,9 @@ def _account(cli: Cli, ran: Ran, reading: Reading, task: AgentTask, version: str
             exit=ran.left.exit,
             timed_out=ran.left.timed_out,
             flooded=ran.flooded,
-            broken_grant=_broken_grant(reading, task),
-            limit=str(getattr(ran.completed, "killed_by", None) or ""),
+            broken_grant=_broken_grant(reading, cli, task, seen),
+            limit=ran.completed.killed_by or "",
+            struck=ran.completed.struck,
             timeout_sec=task.limits.timeout_sec,
             output_bytes=task.limits.output_bytes,
             steps=len(steps),
@@ -221,10 +222,15 @@ def _account(cli: Cli, ran: Ran, reading: Reading, task: AgentTask, version: str
     )
 
 
-def _broken_grant(reading: Reading, task: AgentTask) -> str:
-    """Why the MCP server is not really there, if the CLI says so: several go on without it and report a success."""
+def _broken_grant(reading: Reading, cli: Cli, task: AgentTask, seen: Sequence[Exchange]) -> str:
+    """Why the MCP server is not really there, if the CLI says so: several go on without it and report a success.
+
+    Not believed once the model was offered one of its tools: output can be written to by whoever runs beside the CLI.
+    """
     mcp = task.grants.mcp
     state = reading.mcp_servers.get(mcp.server, CONNECTED) if mcp is not None else CONNECTED
+    if any(kind_of(cli, task, name.replace("/", "__")) is ToolKind.MCP for one in seen for name in one.tools):
+        return ""
     return "" if state in {CONNECTED, "pending"} else f"the CLI says that its MCP server is not there: {state}"
 
 
