@@ -91,9 +91,17 @@ def test_the_kubeconfig_itself_decides_when_it_is_known(line: str, current: str,
 
 
 @pytest.mark.parametrize(
-    "text", ["[", "clusters: []\nclusters: [{name: c}]", "clusters: 5", "clusters: [1]", "- x", "x" * 300_000]
+    "text",
+    ["[", "[" * 60_000, "clusters: []\nclusters: [{name: c}]", "clusters: 5", "clusters: [1]", "- x", "x" * 300_000],
 )
 def test_a_kubeconfig_that_cannot_be_read_changes_nothing(text: str) -> None:
+    assert judge_command(["kubectl", "delete", "pod", "x"], OWN, configs={"/x": text}) is not None
+
+
+@pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}]}}"])
+def test_a_kubeconfig_made_to_fill_the_memory_is_refused(form: str) -> None:
+    levels = [f"a{at}: &a{at} {form.format(', '.join([f'*a{at - 1}'] * 10))}" for at in range(1, 12)]
+    text = "\n".join(["a0: &a0 {x: y}", *levels, CONFIG.format(current="agent"), "more: {name: *a11}"])
     assert judge_command(["kubectl", "delete", "pod", "x"], OWN, configs={"/x": text}) is not None
 
 

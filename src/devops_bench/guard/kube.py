@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,9 @@ from devops_bench.guard.reading import only_looks
 from devops_bench.guard.types import Call, GuardContext, Refusal, Rule
 from devops_bench.guard.words import listed
 
-LARGEST_CONFIG = 256 << 10
+LARGEST_CONFIG = 64 << 10
+# An anchor or an alias. No kubeconfig needs one, and a few lines of them, or merges of them, would fill the memory.
+_ALIAS = re.compile(r"(?:^|[\s\[{,:])[&*]\S", re.MULTILINE)
 # Options of the root commands that take no value; cobra lets every other one before the command take the next argument.
 _FLAGS = listed(
     "insecure-skip-tls-verify match-server-version warnings-as-errors disable-compression help"
@@ -141,10 +144,11 @@ def _load(text: str) -> dict[str, Any] | None:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    if len(text) > LARGEST_CONFIG:
+    if len(text) > LARGEST_CONFIG or _ALIAS.search(text):
         return None
     try:
-        data = YAML(typ="safe").load(StringIO(text))
+        # The parser in C is faster, but dies of deep nesting, and this process with it.
+        data = YAML(typ="safe", pure=True).load(StringIO(text))
     except (YAMLError, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
