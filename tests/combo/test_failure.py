@@ -13,7 +13,9 @@ def run(end: EndReason, raw: str = "", *errors: str) -> AgentRun:
     return AgentRun(end=end, output="", steps=(), usage=None, latency=1.0, errors=errors, raw_end=raw)
 
 
-@pytest.mark.parametrize("end", [EndReason.COMPLETED, EndReason.MAX_TURNS, EndReason.REFUSED, EndReason.TIMEOUT])
+@pytest.mark.parametrize(
+    "end", [EndReason.COMPLETED, EndReason.MAX_TURNS, EndReason.REFUSED, EndReason.TIMEOUT, EndReason.SELF_ENDED]
+)
 def test_what_the_model_did_is_judged(end: EndReason) -> None:
     assert of_run(run(end, "cap_tokens", "HTTP 401")) is None
 
@@ -37,6 +39,7 @@ def test_what_the_model_did_is_judged(end: EndReason) -> None:
         (EndReason.API_ERROR, "bad_reply", "garbage", C.INFRA, "model-bad-reply", True),
         (EndReason.API_ERROR, "error", "who knows", C.INFRA, "model-api-error", False),
         (EndReason.API_ERROR, "error", "overloaded", C.INFRA, "model-api-error", True),
+        (EndReason.API_ERROR, "unconfirmed", "nobody else saw 429", C.SETUP, "agent-reports-unseen-error", False),
         (EndReason.EMPTY, "empty", "", C.MODEL, "empty-reply", False),
         (EndReason.CRASHED, "signal_9", "it ended (signal 9)", C.INFRA, "agent-killed", True),
         (EndReason.CRASHED, "exit_1", "it ended (exit 1)", C.SETUP, "agent-crashed", False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,8 +131,17 @@ def scenario(world: World, document: Mapping[str, Any], name: str = "act") -> st
     return f"scripted:{name}"
 
 
-def run(world: World, agent: str, task: Path, document: Mapping[str, Any], *, grants: str = "", **env: str) -> Ran:
-    """Run one combo with the real program. `grants` as in a configuration's name."""
+def run(
+    world: World,
+    agent: str,
+    task: Path,
+    document: Mapping[str, Any],
+    *,
+    grants: str = "",
+    meanwhile: Callable[[int], None] | None = None,
+    **env: str,
+) -> Ran:
+    """Run one combo with the real program. `grants` as in a configuration's name; `meanwhile` gets the pid."""
     model = scenario(world, document)
     results = world.root / "results"
     settings = {
@@ -146,16 +155,19 @@ def run(world: World, agent: str, task: Path, document: Mapping[str, Any], *, gr
         **env,
     }
     command = [sys.executable, "-m", "devops_bench", str(task)]
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=1500,
         env=world.environment(**settings),
         cwd=world.root,
-    )
+    ) as program:
+        if meanwhile is not None:
+            meanwhile(program.pid)
+        said, _ = program.communicate(timeout=1500)
     folders = sorted(results.glob("run_*")) if results.is_dir() else []
-    assert len(folders) == 1, done.stdout + done.stderr
+    assert len(folders) == 1, said
     directory = folders[0]
 
     def read(name: str) -> Any:
@@ -164,9 +176,9 @@ def run(world: World, agent: str, task: Path, document: Mapping[str, Any], *, gr
 
     records = read("results.json") or [{}]
     return Ran(
-        done.returncode,
+        program.returncode,
         directory,
-        done.stdout + done.stderr,
+        said,
         records[0],
         read("attempt.json"),
         read("outcome.json"),

@@ -125,6 +125,9 @@ def _of_api(raw: str, said: str, retry_after: float | None) -> Failure:
         return Failure(FailureClass.SETUP, "model-request-refused", what)
     if raw in BROKEN:
         return Failure(FailureClass.INFRA, BROKEN[raw], f"the model's API failed: {said}", True, delay)
+    if raw == "unconfirmed":
+        # The gateway saw no such failure: a fault of the CLI, or a lie in its output. Neither is worth another try.
+        return Failure(FailureClass.SETUP, "agent-reports-unseen-error", said)
     busy = bool(BUSY.search(said))
     return Failure(FailureClass.INFRA, "model-api-error", f"the model's API failed: {said}", busy, delay)
 
