@@ -19,11 +19,6 @@ WAITING = "for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done"
 RID = "write-answer__none__scripted"
 
 
-@pytest.fixture(autouse=True)
-def _no_smoke(world: World) -> None:
-    world.env["BENCH_SMOKE"] = "off"
-
-
 def scenarios(world: World, name: str, text: str) -> dict[str, str]:
     folder = world.root / "scenarios"
     folder.mkdir(exist_ok=True)

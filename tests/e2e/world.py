@@ -46,7 +46,9 @@ class World:
         return self.root / "tasks"
 
     def environment(self, **more: str) -> dict[str, str]:
-        base = {**os.environ, "DEVOPS_BENCH_RUNS": str(self.runs), "BENCH_RUN_STATE_ROOT": str(self.state)}
+        # The smoke gate has tests of its own; here it would double what every launch costs.
+        base = {**os.environ, "BENCH_SMOKE": "off"}
+        base |= {"DEVOPS_BENCH_RUNS": str(self.runs), "BENCH_RUN_STATE_ROOT": str(self.state)}
         return {**base, **self.env, **more}
 
     def task(self, name: str = "write-answer", before: str = "", text: str = NONE_TASK) -> Path:
