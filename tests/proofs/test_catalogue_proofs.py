@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench.proofs.calibrate import read_rows
 from devops_bench.proofs.cases import Case, load_cases
 from devops_bench.proofs.engine import TaskState, prove
+from devops_bench.proofs.ladder import Rung
 from devops_bench.sandbox import detect
-from devops_bench.tasks import FoundTask, find_tasks, load_task, proof_state
+from devops_bench.tasks import FoundTask, content_hash, find_tasks, load_task, proof_state
 from devops_bench.tasks.proved import ProofState
 
 ROOT = Path(__file__).resolve().parents[2] / "tasks"
@@ -31,7 +33,19 @@ def test_tasks_are_complete(found: FoundTask) -> None:
 
 def test_the_catalogue_is_large_enough() -> None:
     providers = [load_task(found.file, key=found.key).provider for found in ALL]
-    assert providers.count("kwok") >= 6 and providers.count("none") >= 2
+    assert providers.count("kwok") >= 13 and providers.count("none") >= 4
+
+
+def test_low_rungs_stay_low_wherever_the_kept_scores_are_of_these_files() -> None:
+    rows = read_rows(ROOT)
+    current = [rows[found.key] for found in ALL
+               if found.key in rows and rows[found.key].content_hash == content_hash(found.folder)]  # fmt: skip
+    assert current, "run `devops-bench tasks calibrate --changed --write`"
+    text = (ROOT.parent / "docs" / "catalogue.md").read_text()
+    for row in current:
+        assert row.too_easy() == []
+        assert row.scores[Rung.SOLUTION] == 1.0
+        assert row.content_hash.removeprefix("sha256:")[:12] in text
 
 
 @pytest.mark.kwok
