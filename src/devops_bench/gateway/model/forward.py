@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from devops_bench.errors import ConfigError
 from devops_bench.gateway.model import vertex
@@ -38,8 +38,10 @@ _METHODS: Final = {
     Action.STREAM: "streamGenerateContent",
     Action.COUNT: "countTokens",
 }
-# Of the query, these hold keys.
-_SECRET_QUERY: Final = frozenset({"key", "access_token", "api_key"})
+# Of the query, what clients use. Others hold keys, or leave out what a reply is metered by (Google's `fields`).
+_QUERY: Final = frozenset(
+    {"alt", "$alt", "beta", "api-version", "pagesize", "pagetoken", "limit", "after", "after_id", "before_id"}
+)
 _MAX_PLAIN: Final = 256 << 20
 
 
@@ -167,9 +169,9 @@ def _origin(url: str, provider: str) -> tuple[Origin, str]:
 
 
 def _query(target: str) -> str:
-    """The client's query as it is, without keys."""
+    """What is known of the client's query, as it is."""
     _, _, query = target.partition("?")
-    kept = [pair for pair in query.split("&") if pair and pair.partition("=")[0].lower() not in _SECRET_QUERY]
+    kept = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]).lower() in _QUERY]
     return "?" + "&".join(kept) if kept else ""
 
 

@@ -13,8 +13,12 @@ _HOP = frozenset(
     {"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
      "transfer-encoding", "upgrade", "content-length", "expect", "host"}
 )  # fmt: skip
-# Bodies are passed on decoded. Whose project pays is not the client's to say.
-_NOT_OURS = frozenset({"content-encoding", "accept-encoding", "x-goog-user-project"})
+# Bodies are passed on decoded. Whose project or organization it is for is not the client's to say: an agent could make
+# the provider refuse the key, which looks like a fault of the configuration.
+_NOT_OURS = frozenset(
+    {"content-encoding", "accept-encoding", "x-goog-user-project", "openai-organization", "openai-project",
+     "x-goog-iam-authorization-token", "x-goog-iam-authority-selector"}
+)  # fmt: skip
 _AUTH = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _FROM_PROVIDER = frozenset({"content-encoding", "set-cookie", "alt-svc", "strict-transport-security"})
 
