@@ -108,6 +108,23 @@ def test_a_server_that_answers_no_ping_either_hangs() -> None:
     assert one.silent(moves.pings[0]) == Moves()
 
 
+def test_a_client_that_leaves_after_waiting_in_vain_has_the_server_asked() -> None:
+    clock = Clock()
+    one = session(clock)
+    one.from_client(call(1))
+    clock.now += 9
+    assert one.overdue(10) == Moves(), "it might have answered yet"
+    clock.now += 3
+    moves = one.overdue(10)
+    assert json.loads(moves.to_server[0])["method"] == "ping" and one.asked(moves.pings[0])
+    (problem,) = one.silent(moves.pings[0]).problems
+    assert problem[0] is ProblemKind.TIMEOUT
+    assert "did not answer for 12 s (t) until the agent ended, nor a ping" in problem[1]
+    alive = one.overdue(10)
+    assert one.from_server(line(id=json.loads(alive.to_server[0])["id"], result={})) == Moves()
+    assert not one.asked(alive.pings[0]) and one.silent(alive.pings[0]) == Moves()
+
+
 def test_the_answer_to_a_ping_of_ours_is_not_the_client_s() -> None:
     one = session()
     (request,) = one.from_client(call(1)).began

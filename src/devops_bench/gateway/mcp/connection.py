@@ -11,6 +11,7 @@ from devops_bench.gateway.mcp.session import Moves, Pending, Session
 from devops_bench.gateway.mcp.types import McpCall, McpLimits, ProblemKind
 
 GRACE_SEC = 2.0  # a server whose client has gone may finish what it does
+LOOK_SEC = 0.05
 
 
 class Connection:
@@ -47,10 +48,24 @@ class Connection:
                 why, grace = client.result(), GRACE_SEC
         finally:
             client.cancel()
+            if not server.done():
+                await self._still_there(instance, server, writer)
             server.cancel()
             self._do(self._session.end(why), None, writer)
             writer.close()
             await instance.close(grace)
+
+    async def _still_there(self, instance: Instance, server: asyncio.Future[str], writer: asyncio.StreamWriter) -> None:
+        """A client that waited in vain leaves: a server that answers no ping now hangs, whoever gave up first."""
+        moves = self._session.overdue(self._limits.late)
+        for line in moves.to_server:
+            instance.tell(line)
+        for ping in moves.pings:
+            deadline = asyncio.get_running_loop().time() + self._limits.ping
+            while self._session.asked(ping) and not server.done() and asyncio.get_running_loop().time() < deadline:
+                await asyncio.wait({server}, timeout=LOOK_SEC)
+            if not server.done():
+                self._silent(ping, writer)
 
     async def _from_client(self, instance: Instance, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         """Why the client's side ended."""

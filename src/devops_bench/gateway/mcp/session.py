@@ -135,11 +135,29 @@ class Session:
         if request.method == "initialize":
             moves.problems.append((ProblemKind.TIMEOUT, problem))
             return moves
+        self._ask(problem, moves)
+        return moves
+
+    def _ask(self, problem: str, moves: Moves) -> None:
+        """Ping the server; `problem` is what it means when no answer comes."""
         ping = f"gateway-{secrets.token_hex(8)}"
         self._pings[messages.key_of(ping)] = problem
         moves.pings.append(messages.key_of(ping))
         moves.to_server.append(messages.encode({"jsonrpc": "2.0", "id": ping, "method": "ping"}))
+
+    def overdue(self, seconds: float) -> Moves:
+        """The client leaves. Whether a server hangs that has kept it waiting for `seconds` is asked by a ping."""
+        moves = Moves()
+        oldest = min(self._pending.values(), key=lambda one: one.clock, default=None)
+        waited = self._clock() - oldest.clock if oldest is not None else 0.0
+        if oldest is not None and waited >= seconds:
+            text = f"the MCP server did not answer for {waited:.0f} s ({oldest.tool or oldest.method})"
+            self._ask(f"{text} until the agent ended", moves)
         return moves
+
+    def asked(self, ping: str) -> bool:
+        """Whether `ping` still waits for its answer."""
+        return ping in self._pings
 
     def silent(self, ping: str) -> Moves:
         """The time for an answer to `ping` is over: without one the server hangs."""

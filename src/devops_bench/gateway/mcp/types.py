@@ -66,7 +66,8 @@ class McpLimits:
     """Seconds, bytes, counts.
 
     `startup` is for the gateway's own first look and for `initialize` (the CLI's connection gets a server that began at
-    the same time); `call` for any other request; `ping` for the question whether a server that overran it still lives.
+    the same time); `call` for any other request; `ping` for the question whether a server that overran it still lives,
+    asked as well when a client leaves that waited `late` for an answer: an agent's own limit may be the shorter one.
     `message` is for one JSON-RPC line of the server: a list of all pods of a large cluster is 10 MB; `request` for one
     of the client, which is hostile input. `connections` at a time: a CLI has one, and one for each subagent; `starts`
     in all; `strangers` are connections that have yet to show a token.
@@ -75,6 +76,7 @@ class McpLimits:
     startup: float = 60.0
     call: float = 120.0
     ping: float = 5.0
+    late: float = 10.0
     message: int = 32 << 20
     request: int = 8 << 20
     connections: int = 8
