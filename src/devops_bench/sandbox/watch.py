@@ -53,7 +53,7 @@ class Watch:
         self._disk = disk
         self._processes = processes
         self._inspect = inspect
-        self._seen: dict[int, bytes] = {}
+        self._seen: dict[int, int] = {}  # hashes: what processes call themselves may be large
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="sandbox-watch", daemon=True)
         self._thread.start()
@@ -82,8 +82,10 @@ class Watch:
         with suppress(OSError):
             if self._disk is not None and self._disk.exceeded(pids):
                 return Limit.DISK
-        if self._inspect is not None and any(self._forbidden(pid) for pid in pids):
-            return Limit.GUARD
+        if self._inspect is not None:
+            self._seen = {pid: self._seen[pid] for pid in pids if pid in self._seen}
+            if any(self._forbidden(pid) for pid in pids):
+                return Limit.GUARD
         return None
 
     def _forbidden(self, pid: int) -> bool:
@@ -91,8 +93,8 @@ class Watch:
         assert self._inspect is not None
         with suppress(OSError):
             line = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if line and self._seen.get(pid) != line:
-                self._seen[pid] = line
+            if line and self._seen.get(pid) != hash(line):
+                self._seen[pid] = hash(line)
                 environ = Path(f"/proc/{pid}/environ").read_bytes()
                 pairs = (os.fsdecode(item).partition("=") for item in environ.split(b"\0") if b"=" in item)
                 return self._inspect(
