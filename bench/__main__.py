@@ -10,7 +10,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-
 OPT_IN = {"peers"}
 """Only when they are named: they install a gigabyte and take long."""
 

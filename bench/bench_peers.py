@@ -2,7 +2,8 @@
 
 Each round visits every subject and every size in turn, so that a drifting machine hits all alike; figures are medians.
 A table is printed, every single measurement goes to a JSON file. Knobs (environment): PEERS_COUNTS (50,200),
-PEERS_ROUNDS (3), PEERS_KILLS (1), PEERS_ONLY (names), PEERS_JSON (path).
+PEERS_ROUNDS (3), PEERS_KILLS (1), PEERS_ONLY (names), PEERS_JSON (path). `python -m bench.bench_peers FILE...` prints
+the table of such files.
 """
 
 from __future__ import annotations
@@ -56,6 +57,16 @@ def main() -> None:
     out.write_text(json.dumps(found, indent=1))
     print(table(found))
     print(f"\nevery measurement: {out}", file=sys.stderr)
+
+
+def merged(files: list[Path]) -> Measured:
+    """Measurements of several JSON files as one."""
+    parts: list[Measured] = [json.loads(file.read_text()) for file in files]
+    return {
+        "versions": {name: version for part in parts for name, version in part["versions"].items()},
+        "runs": [run for part in parts for run in part["runs"]],
+        "kills": [kill for part in parts for kill in part["kills"]],
+    }
 
 
 def _guarded(into: list[Measured], subject: Subject, number: int, work: Callable[[Path], Measured]) -> None:
@@ -159,3 +170,7 @@ def _machine() -> Measured:
         "load_before": os.getloadavg()[0],
         "commit": commit.stdout.strip(),
     }
+
+
+if __name__ == "__main__":
+    print(table(merged([Path(word) for word in sys.argv[1:]])))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.peers import meter
-from bench.peers.subjects import Job, Subject
+from bench.peers.subjects import WIDTH, Job, Subject
 
 COUNT = 12
 SECONDS = 2.0
@@ -23,8 +23,8 @@ _CLOCK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of COUNT combos. `begun_again`: were in flight at the kill and had to start over; `done_again`: had ended
-    before and were run again all the same. `processes` and `files` (below TMPDIR) are left at
+    """Of COUNT combos. `begun_again`: were in flight at the kill and had to start over; `done_again`: their
+    work had ended before, but was done again. `processes` and `files` (below TMPDIR) are left at
     the end of the resumed run."""
 
     ended_at_kill: int
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def kill_and_resume(subject: Subject, root: Path) -> Outcome:
-    """Kill the driver with SIGKILL when a third of the combos has ended; resume at once; count."""
+    """Kill the driver with SIGKILL when a third has ended and others are in flight; resume at once; count."""
     job = Job(root, COUNT, meter.token(), SECONDS)
     subject.prepare(job)
     env = subject.env(job)
@@ -49,7 +49,7 @@ def kill_and_resume(subject: Subject, root: Path) -> Outcome:
         meter.measure(argv, env, cwd, log)
     process = meter.start(last, env, cwd, log)
     end = time.monotonic() + _PATIENCE
-    while Counter(_marks(job))["end"] < COUNT // 3:
+    while not _in_the_middle(Counter(_marks(job))):
         if time.monotonic() > end:
             meter.kill(meter.family(job.mark, stand_ins=True))
             raise TimeoutError(f"{subject.name}: a third of {COUNT} combos did not end in {_PATIENCE:.0f} s, see {log}")
@@ -78,6 +78,11 @@ def kill_and_resume(subject: Subject, root: Path) -> Outcome:
         files=sum(len(names) for _folder, _sub, names in os.walk(root / "tmp")) + _folders(root / "tmp"),
         resume_exit=used.exit,
     )
+
+
+def _in_the_middle(marks: Counter[str]) -> bool:
+    """A third has ended, and as many as fit are in flight: the kill is to hit work, not a pause."""
+    return marks["end"] >= COUNT // 3 and marks["begin"] - marks["end"] == WIDTH
 
 
 def _folders(tmp: Path) -> int:

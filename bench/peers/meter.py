@@ -23,7 +23,7 @@ STAND_IN = b"sleep\x003600\x00"
 """The command line of a process that stands for a container."""
 _SUBREAPER = 36
 _SAMPLE_SEC = 0.25
-_SETTLE_SEC = 60.0
+_SETTLE_SEC = 600.0
 
 
 @dataclass(frozen=True, slots=True)
