@@ -258,7 +258,7 @@ class Chaos:
         try:
             until(condition, f"{what}: {self.context}", PATIENCE)
         finally:
-            attached.send_signal(signal.SIGINT)
+            attached.terminate()
             attached.wait(60)
 
     def _finish(self) -> None:

@@ -7,12 +7,16 @@ The seed is in the test's name; a failure prints the whole plan. `make test` pla
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from .chaos import Act, Chaos, matrix, plan
-from .world import World
+from devops_bench.supervisor import locks
+
+from .chaos import PAUSE, Act, Chaos, matrix, plan
+from .world import World, assert_no_residue, done, of, until
 
 pytestmark = [pytest.mark.kwok, pytest.mark.sandbox]
 
@@ -31,6 +35,33 @@ def test_a_few_signals(world: World, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_signals_at_random_moments(world: World, seed: int) -> None:
     under_fire(world, seed, plan(seed, 12), clusters=2, plain=5)
+
+
+@pytest.mark.soak
+def test_under_hands_off_a_stopped_supervisor_is_let_go_on(world: World) -> None:
+    world.env["BENCH_SMOKE"] = "off"
+    run_dir = world.launch("--hands-off", *world.matrix(world.task(before=PAUSE), world.task("second")))
+    owner = locks.owner(run_dir)
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGSTOP)
+    done(run_dir, 600)
+    assert not of(run_dir, "resumed"), "it was woken, not replaced"
+    assert_no_residue(world)
+
+
+def test_attach_without_a_supervisor_lets_a_stopped_combo_go_on(world: World) -> None:
+    world.env["BENCH_SMOKE"] = "off"
+    run_dir = world.launch(*world.matrix(world.task(before="sleep 3")))
+    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    owner, combo = locks.owner(run_dir), of(run_dir, "combo_started")[0]["worker"]["pid"]
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGKILL)
+    os.kill(combo, signal.SIGSTOP)
+    attached = world.call("attach", run_dir.name, timeout=600)
+    assert attached.returncode == 3
+    (end,) = of(run_dir, "combo_finished")
+    assert end["state"] == "scored"
+    assert_no_residue(world)
 
 
 def under_fire(world: World, seed: int, acts: list[Act], clusters: int, plain: int) -> None:

@@ -250,7 +250,7 @@ def set_clock(file: Path, offset: float) -> None:
 def test_a_combo_that_is_adopted_after_the_clock_was_set_is_not_out_of_time(
     world: World, clock: Path, days: float
 ) -> None:
-    task = world.task(before="for i in $(seq 60); do sleep 0.1; done")
+    task = world.task(before="sleep 20")  # longer than a resume takes on a busy host
     world.env["BENCH_SMOKE"] = "off"
     run_dir = world.launch(*world.matrix(task))
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
@@ -297,7 +297,7 @@ def deletable(world: World, run_dir: Path) -> list[Path]:
 
 def test_deleting_every_note_lets_nobody_in_twice(world: World) -> None:
     world.env |= {"BENCH_SMOKE": "off", "BENCH_HEARTBEAT_SEC": "0.5"}
-    flags = world.matrix(world.task(before="for i in $(seq 100); do sleep 0.1; done"))
+    flags = world.matrix(world.task(before="sleep 30"))  # longer than two refusals take on a busy host
     run_dir = world.launch(*flags)
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
     for path in deletable(world, run_dir):

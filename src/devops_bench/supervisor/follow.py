@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -135,8 +136,6 @@ def _supervisor(run_dir: Path) -> int | None:
     if who is None or not locks.held(run_dir):
         return None
     if who.state() == "T":
-        import signal
-
         collect.wake(who, signal.SIGCONT)
     return who.open_pidfd()
 
@@ -156,6 +155,9 @@ def _without_supervisor(
         left = REFRESH if deadline is None else min(REFRESH, deadline - time.monotonic())
         if left <= 0:
             return Followed(state, Ending.TIMEOUT)
+        for who in workers.values():
+            if who.state() == "T":  # nobody else would let it go on, and it would never end
+                collect.wake(who, signal.SIGCONT)
         collect.wait_for_any(workers, left)
         view.tick(state)
     try:

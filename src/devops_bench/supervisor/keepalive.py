@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,11 +20,12 @@ from devops_bench.combo.token import take_token
 from devops_bench.errors import BenchError, RefusedError
 from devops_bench.paths import FILE_MODE
 from devops_bench.process import wait_ended
-from devops_bench.supervisor import launch, locks, snapshot, summary
+from devops_bench.supervisor import collect, launch, locks, snapshot, summary
 from devops_bench.supervisor.notify import Kind, Target, message, send
 
 LOG = "keepalive.log"
 HOUR = 3600.0
+LOOK = 30.0  # seconds between looks whether the supervisor is stopped; its death is heard at once
 WAIT = 5.0  # seconds between looks when the lock is held by somebody who is no supervisor (a collector)
 PAUSE = 1.0  # seconds before the first restart, doubled with each further one
 
@@ -102,7 +104,8 @@ def _wait_for_supervisor(run_dir: Path) -> None:
             time.sleep(WAIT)
             continue
         try:
-            wait_ended(fd, HOUR)
+            if not wait_ended(fd, LOOK) and who is not None and who.state() == "T":
+                collect.wake(who, signal.SIGCONT)  # stopped is as good as dead, and nobody watches
         finally:
             os.close(fd)
 
