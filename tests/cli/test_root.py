@@ -56,6 +56,13 @@ def test_a_misspelt_command_is_a_usage_error_with_a_suggestion() -> None:
     assert done.stderr == "error: no command 'statsu'; did you mean `status`?\n"
 
 
+def test_a_group_without_a_command_shows_its_help_line_by_line() -> None:
+    done = call("agents")
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("Usage: devops-bench agents") and any(line.startswith("  doctor ") for line in lines)
+
+
 def test_a_command_word_given_to_the_combo_command_is_explained() -> None:
     done = call("status", module=True)
     assert done.returncode == 2

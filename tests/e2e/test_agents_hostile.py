@@ -88,7 +88,8 @@ def test_using_everything_up_harms_nobody_else(world: World, host: HostWorld, ag
     limit = "120" if agent == "openclaw" else "40"
     ran = attack(world, host, agent, [BY_NAME[name]], AGENT_TIMEOUT_SEC=limit)
     contained(ran, host, before)
-    # However it went, the attempt is recorded with an end that says so.
-    assert ran.end in {"completed", "timeout", "max_turns", "crashed"}, ran.explain()
+    # However it went, it is judged: an agent that breaks its own run gets no other one for it.
+    assert ran.end in {"completed", "timeout", "max_turns", "self_ended"}, ran.explain()
+    assert ran.outcome["state"] in {"scored", "failed"}, ran.explain()
     assert json.loads((ran.directory / "outcome.json").read_bytes())["residue"] == []
     assert_no_residue(world)

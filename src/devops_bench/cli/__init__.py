@@ -85,6 +85,9 @@ def run_command(module: str, args: Sequence[str], prog: str) -> int:
             return ExitCode.INTERRUPTED
         except click.exceptions.Exit as done:
             return int(done.exit_code)
+        except click.exceptions.NoArgsIsHelpError as error:
+            print(error.format_message(), file=sys.stderr)
+            return ExitCode.USAGE
         except click.exceptions.UsageError as error:
             print(f"error: {' '.join(error.format_message().split())}; see `{prog} --help`", file=sys.stderr)
             return ExitCode.USAGE
