@@ -51,8 +51,9 @@ def main() -> None:
         for subject in subjects:
             if isinstance(subject, InspectSamples):
                 continue
-            _guarded(found["kills"], subject, number, partial(_kill, subject))
-            out.write_text(json.dumps(found, indent=1))
+            for scope in killing.Scope:
+                _guarded(found["kills"], subject, number, partial(_kill, subject, scope))
+                out.write_text(json.dumps(found, indent=1))
     found["machine"]["load_after"] = os.getloadavg()[0]
     out.write_text(json.dumps(found, indent=1))
     print(table(found))
@@ -83,8 +84,8 @@ def _guarded(into: list[Measured], subject: Subject, number: int, work: Callable
     print(json.dumps(into[-1])[:400], file=sys.stderr, flush=True)
 
 
-def _kill(subject: Subject, root: Path) -> Measured:
-    return asdict(killing.kill_and_resume(subject, root))
+def _kill(subject: Subject, scope: killing.Scope, root: Path) -> Measured:
+    return {"scope": scope.value, **asdict(killing.kill_and_resume(subject, scope, root))}
 
 
 def _one(subject: Subject, count: int, root: Path) -> Measured:
@@ -144,10 +145,10 @@ def table(found: Measured) -> str:
             ]
             lines.append("| " + " | ".join(cells) + " |")
     names = list(killing.Outcome.__dataclass_fields__)
-    lines += ["", "| killed | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    lines += ["", "| killed | whom | " + " | ".join(names) + " |", "|---|---|" + "--:|" * len(names)]
     for kill in found["kills"]:
         cells = [str(kill[name]) for name in names] if "problem" not in kill else [kill["problem"]]
-        lines.append(f"| {kill['subject']} | " + " | ".join(cells) + " |")
+        lines.append(f"| {kill['subject']} | {kill.get('scope', killing.Scope.DRIVER)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

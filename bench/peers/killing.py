@@ -10,6 +10,7 @@ import os
 import time
 from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from bench.peers import meter
@@ -19,6 +20,14 @@ COUNT = 12
 SECONDS = 2.0
 _PATIENCE = 900.0
 _CLOCK = 0.05
+
+
+class Scope(StrEnum):
+    """Whom the kill hits."""
+
+    DRIVER = "driver"
+    EVERYTHING = "everything but the stand-ins"
+    """As when the out-of-memory killer or a closed login takes the whole family; containers live elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,8 @@ class Outcome:
     resume_exit: int
 
 
-def kill_and_resume(subject: Subject, root: Path) -> Outcome:
-    """Kill the driver with SIGKILL when a third has ended and others are in flight; resume at once; count."""
+def kill_and_resume(subject: Subject, scope: Scope, root: Path) -> Outcome:
+    """SIGKILL `scope` when a third has ended and others are in flight; resume at once; count."""
     job = Job(root, COUNT, meter.token(), SECONDS)
     subject.prepare(job)
     env = subject.env(job)
@@ -54,7 +63,8 @@ def kill_and_resume(subject: Subject, root: Path) -> Outcome:
             meter.kill(meter.family(job.mark, stand_ins=True))
             raise TimeoutError(f"{subject.name}: a third of {COUNT} combos did not end in {_PATIENCE:.0f} s, see {log}")
         time.sleep(_CLOCK)
-    meter.kill(subject.drivers(job, process.pid, meter.family(job.mark)))
+    family = meter.family(job.mark)
+    meter.kill(family if scope is Scope.EVERYTHING else subject.drivers(job, process.pid, family))
     done = {name for what, name in _pairs(job) if what == "end"}
     used = None
     for _turn in range(4):  # a tool without a driver needs a turn to notice and one to fold
@@ -82,7 +92,7 @@ def kill_and_resume(subject: Subject, root: Path) -> Outcome:
 
 def _in_the_middle(marks: Counter[str]) -> bool:
     """A third has ended, and as many as fit are in flight: the kill is to hit work, not a pause."""
-    return marks["end"] >= COUNT // 3 and marks["begin"] - marks["end"] == WIDTH
+    return marks["end"] >= COUNT // 3 and marks["begin"] - marks["end"] >= WIDTH
 
 
 def _folders(tmp: Path) -> int:

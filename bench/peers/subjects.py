@@ -38,8 +38,6 @@ class Subject(ABC):
 
     name: str
     version: str
-    largest = 10_000
-    """More combos than this are not asked of it: they would take the machine's memory or the day."""
 
     @abstractmethod
     def prepare(self, job: Job) -> None:
@@ -235,7 +233,7 @@ class Steward(Inspect):
     """Steward over the same `eval_set`, two workers; without its timer, we call `tend` when the workers have ended."""
 
     name = "inspect-steward"
-    largest = 50
+    shape = "steward"
 
     def __init__(self) -> None:
         super().__init__()

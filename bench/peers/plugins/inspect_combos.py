@@ -1,7 +1,8 @@
 """One Inspect `Task` per combo, as an `eval_set` definition. Runs in Inspect's own environment; Steward reads it too.
 
 Each combo is one task with one sample, `mockllm/model` and a solver that returns at once: no model call, no sandbox.
-With PEERS_SHAPE=samples all combos are samples of one task instead, which is the cheapest way that Inspect has.
+With
+PEERS_SHAPE=samples all combos are samples of one task instead, which is the cheapest way that Inspect has.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ done, _logs = eval_set(
     tasks=[batch(COUNT)] if SHAPE == "samples" else [combo(f"c{number}") for number in range(COUNT)],
     log_dir=os.environ["PEERS_LOGS"],
     model="mockllm/model",
-    max_tasks=WIDTH,
+    max_tasks=None if SHAPE == "steward" else WIDTH,  # Steward's width is its number of workers
     max_samples=WIDTH,
     display="none",
     retry_attempts=0,
