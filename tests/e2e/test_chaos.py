@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from devops_bench.process import identity
 from devops_bench.supervisor import locks
 
 from .chaos import PAUSE, Act, Chaos, matrix, plan
-from .world import World, assert_no_residue, done, of, until
+from .world import PROGRAM, World, assert_no_residue, done, of, until
 
 pytestmark = [pytest.mark.kwok, pytest.mark.sandbox]
 
@@ -61,6 +63,29 @@ def test_attach_without_a_supervisor_lets_a_stopped_combo_go_on(world: World) ->
     assert attached.returncode == 3
     (end,) = of(run_dir, "combo_finished")
     assert end["state"] == "scored"
+    assert_no_residue(world)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("round_", range(5))
+def test_four_launches_of_one_matrix_at_one_instant_make_one_run(world: World, round_: int) -> None:
+    """All are stopped right before the program begins, and let go on together."""
+    world.env["BENCH_SMOKE"] = "off"
+    flags = world.matrix(world.task(before="sleep 20"), world.task("second"), max_parallel="2")
+    command = ["sh", "-c", 'kill -STOP $$; exec "$@"', "sh", PROGRAM, "run", "--detach", *flags]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    env = world.environment()
+    launches = [subprocess.Popen(command, env=env, **pipes) for _ in range(4)]  # type: ignore[call-overload]
+    until(lambda: all((who := identity(one.pid)) and who.state() == "T" for one in launches), "all wait")
+    for one in launches:
+        one.send_signal(signal.SIGCONT)
+    answers = [(one.communicate(timeout=600), one.returncode) for one in launches]
+    stamps = {line for (out, _), _ in answers for line in out.splitlines() if line.startswith("STAMP=")}
+    assert len(stamps) == 1, answers
+    assert {code for _, code in answers} <= {0, 4} and 0 in {code for _, code in answers}, answers
+    (run_dir,) = world.runs.iterdir()
+    done(run_dir, 600)
+    assert len(of(run_dir, "combo_started")) == 2 and len(of(run_dir, "launched")) == 1
     assert_no_residue(world)
 
 

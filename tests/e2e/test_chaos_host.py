@@ -115,7 +115,7 @@ def play(
 @pytest.fixture
 def small_disk(world: World) -> Iterator[Path]:
     world.runs.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(world.runs)], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(world.runs)], check=False)
     if mounted.returncode != 0:
         pytest.skip("a small file system cannot be mounted here")
     try:
@@ -131,7 +131,7 @@ def test_a_disk_that_fills_up_again_and_again(world: World, small_disk: Path, se
             filler = small_disk / ".filler"
             with filler.open("wb", buffering=0) as handle:
                 try:
-                    while handle.write(bytes(1 << 14)):
+                    while handle.write(bytes(1 << 16)):
                         pass
                 except OSError:
                     pass
@@ -157,8 +157,8 @@ class Loop:
 
     def make(self) -> bool:
         with self.image.open("wb") as handle:
-            handle.truncate(256 << 20)
-        made = subprocess.run(["mkfs.ext4", "-q", str(self.image)], check=False, capture_output=True)
+            handle.truncate(400 << 20)  # a run wants 256 MiB
+        made = subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(self.image)], check=False, capture_output=True)
         if made.returncode != 0:
             return False
         found = subprocess.run(["losetup", "-f", "--show", self.image], check=False, capture_output=True, text=True)
