@@ -45,7 +45,7 @@ TERMINAL = {
     "empty": "error",
     "crashed": "error",
 }
-"""End of the agent's run -> `terminal_reason`. Turns, refusals and killing oneself are the model's doing and are scored."""
+"""End of the run -> `terminal_reason`. Turns, refusals and killing oneself are the model's doing: scored."""
 
 
 def terminal_reason(end: str | None) -> str:
