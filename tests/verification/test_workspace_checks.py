@@ -113,6 +113,14 @@ def test_links_are_not_followed_and_what_is_no_plain_file_is_not_opened(workspac
             "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
             + "".join(f"{c}: &{c} [{','.join([f'*{p}'] * 10)}]\n" for p, c in zip("abcdef", "bcdefg", strict=True)),
         ),
+        (
+            "x.yaml",
+            "a: &a {x: 1}\n"
+            + "".join(
+                f"{c}: &{c} {{<<: [{','.join([f'*{p}'] * 10)}]}}\n" for p, c in zip("abcdefgh", "bcdefghi", strict=True)
+            ),
+        ),
+        ("x.yaml", "&a {<<: *a}"),
         ("x.yaml", "a: \x00"),
         ("x.yaml", "a: 2024-99-99T00:00:00"),
     ],
@@ -122,6 +130,12 @@ def test_a_file_that_cannot_be_parsed_fails_in_one_line(workspace: Path, name: s
     verdict = look(workspace, file=name, path="zzz", op="eq", value=1)
     assert verdict.status is FAIL
     assert verdict.reason.isprintable()
+
+
+def test_merge_keys_within_reason_are_read(workspace: Path) -> None:
+    (workspace / "x.yaml").write_text("base: &base {image: web, tag: '1'}\nown: {<<: *base, tag: '2'}\n")
+    assert look(workspace, file="x.yaml", path="own.image", op="eq", value="web").status is PASS
+    assert look(workspace, file="x.yaml", path="own.tag", op="eq", value="2").status is PASS
 
 
 def test_yaml_is_1_2_and_its_dates_are_text() -> None:

@@ -1,7 +1,7 @@
 """Text that an agent wrote, as plain data: JSON, TOML or YAML (1.2, several documents), bounded in every direction.
 
-Hostile input: an alias bomb, a self-reference, nesting that overflows a C parser's stack, megabytes. The YAML parser is
-the pure Python one on purpose: the C one dies of a deep document, and the combo with it.
+Hostile input: a bomb of aliases or of merge keys, a self-reference, nesting that overflows a C parser's stack,
+megabytes. The YAML parser is the pure Python one on purpose: the C one dies of a deep document, and the combo with it.
 """
 
 from __future__ import annotations
@@ -47,10 +47,25 @@ def parse(text: str, name: str) -> list[Any]:
 
 def _yaml(text: str) -> list[Any]:
     from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import SafeConstructor
     from ruamel.yaml.error import YAMLError
 
+    total = 0
+
+    class Bounded(SafeConstructor):
+        """Counts a document before it makes objects of it: merge keys are written out while they are made."""
+
+        def construct_document(self, node: Any) -> Any:
+            nonlocal total
+            total += _expanded(node, {})
+            if total > 2 * MOST_NODES:  # keys are nodes, too
+                raise ValueError(f"more than {MOST_NODES} values (aliases counted)")
+            return super().construct_document(node)
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Constructor = Bounded
     try:
-        return list(YAML(typ="safe", pure=True).load_all(text))
+        return list(yaml.load_all(text))
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark is not None else ""
@@ -58,6 +73,23 @@ def _yaml(text: str) -> list[Any]:
     except (TypeError, AttributeError, KeyError, AssertionError) as error:
         # The parser's own slips on odd documents (unhashable keys and the like).
         raise ValueError(f"malformed YAML ({type(error).__name__})") from None
+
+
+def _expanded(node: Any, known: dict[int, int]) -> int:
+    """How many nodes there are with every alias written out. Each one is looked at once, so it takes no longer than
+    reading did. Raises ValueError for a node within itself.
+    """
+    size = known.get(id(node))
+    if size is None:
+        known[id(node)] = -1  # under way
+        size = 1
+        for item in node.value if isinstance(node.value, list) else ():
+            for child in item if isinstance(item, tuple) else (item,):
+                size += _expanded(child, known)
+        known[id(node)] = size
+    if size < 0:
+        raise ValueError("a value that contains itself")
+    return size
 
 
 def _plain(value: Any, budget: list[int], depth: int, name: str) -> Any:
