@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Whoever is wrong is removed from the list.
+# breaks: others-denied
+set -euo pipefail
+kubectl certificate approve csr-4kx7p csr-9d2vn csr-bq6lz csr-h8m4t csr-tz5gw csr-x6f9j
+kubectl delete csr csr-m7c2x csr-r2n5d csr-p3w8k
+kubectl patch clusterrolebinding csr-approver --type json -p '[{"op":"replace","path":"/subjects/0/namespace","value":"node-system"}]'
+kubectl patch clusterrole csr-approver --type json -p '[{"op":"replace","path":"/rules/2/resourceNames","value":["kubernetes.io/kubelet-serving"]}]'
