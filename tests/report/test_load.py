@@ -82,6 +82,18 @@ def test_an_attempt_whose_process_died_is_told_by_the_journal(tmp_path: Path) ->
     assert (read.verdict, read.klass, read.reason, read.exit) == (Verdict.INVALID, "infra", "killed by signal 9", 137)
 
 
+def test_a_combo_that_its_supervisor_ended_is_invalid_whatever_it_said_itself(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    ended = {"class": "infra", "phase": "agent", "signature": "combo-stalled", "reason": "no event for 900 s"}
+    folder = run.attempt(run.add(A), state="invalid", outcome=ended, status=1)
+    own = json.loads((folder / "outcome.json").read_text())
+    stopped = {"state": "stopped", "class": None, "signature": None, "reason": "stopped"}
+    (folder / "outcome.json").write_text(json.dumps({**own, **stopped}))
+    [read] = load_run(run.finish()).combos
+    assert (read.state, read.verdict) == ("invalid", Verdict.INVALID)
+    assert (read.klass, read.signature, read.reason) == ("infra", "combo-stalled", "no event for 900 s")
+
+
 @pytest.mark.parametrize(
     ("status", "done", "verdict", "state"),
     [

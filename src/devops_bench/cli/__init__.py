@@ -6,6 +6,7 @@ group) named `command`. `main` turns the error family into one line and an exit 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,20 @@ from typing import NoReturn
 from devops_bench._version import __version__
 from devops_bench.errors import BenchError, ExitCode, HarnessError
 
+# The host's, not ours: a full or read-only disk, missing rights, too many open files.
+HOST_ERRORS = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EIO,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+    }
+)
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Launch a matrix of task x model x configuration and follow it"),
     "demo": ("demo", "Run the starter matrix with scripted models (no keys, no tokens)"),
@@ -118,10 +133,21 @@ def guarded(call: object) -> int:
         # The reader went away (`| head`): nothing is wrong, and nothing more can be printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-    except Exception as error:  # the last net: a fault of ours is still one line
-        print(f"error: internal error ({type(error).__name__}); details in {write_traceback(error)}", file=sys.stderr)
+    except OSError as error:
+        if error.errno not in HOST_ERRORS:
+            return internal(error)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror}; correct it, then try again", file=sys.stderr)
         return ExitCode.INVALID
+    except Exception as error:  # the last net: a fault of ours is still one line
+        return internal(error)
     return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def internal(error: Exception) -> int:
+    """One line about a fault of ours, the rest in a file."""
+    print(f"error: internal error ({type(error).__name__}); details in {write_traceback(error)}", file=sys.stderr)
+    return ExitCode.INVALID
 
 
 def write_traceback(error: BaseException) -> str:

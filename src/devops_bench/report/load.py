@@ -123,11 +123,13 @@ def _row(folder: Path, problems: list[str]) -> dict[str, Any]:
 
 
 def _end_of(rid: str, attempt: Path, index: int, facts: journal.Facts, problems: list[str]) -> dict[str, Any]:
-    """How an attempt ended: its outcome.json, else what the journal says, else nothing."""
+    """How an attempt ended: by outcome.json if it was judged; why it was not, the journal knows best: a combo that the
+    supervisor ended for its time or its silence only knows that it was told to stop.
+    """
     outcome = _object(attempt, "outcome.json", problems)
-    if _state(outcome) is not None:
+    if _state(outcome) in _JUDGED:
         return outcome
-    return facts.finished.get((rid, facts.number.get(attempt.name, index)), {})
+    return {**outcome, **facts.finished.get((rid, facts.number.get(attempt.name, index)), {})}
 
 
 def _state(data: Mapping[str, Any]) -> ComboState | None:
