@@ -91,14 +91,15 @@ def test_an_agent_that_takes_what_it_can_ends_at_its_limit(world: World, name: s
 
 
 @pytest.mark.kwok
+@pytest.mark.soak
 def test_a_control_plane_that_hangs_is_the_infrastructure_s_fault(world: World, kube_binary: Path) -> None:
     """Stopped, not dead: nothing closes, nothing answers."""
     world.env["DEVOPS_BENCH_KUBE"] = str(kube_binary)
     hung = scale_task(
         world, "hung", before="until [ -e go ]; do kubectl get pods >/dev/null && touch go; done; sleep 5"
     )
-    beside = world.task(BESIDE, before="for i in $(seq 60); do sleep 0.1; done")
-    flags = world.matrix(hung, beside, max_parallel="2", agent_timeout_sec="20")
+    beside = world.task(BESIDE, before="sleep 50")
+    flags = world.matrix(hung, beside, max_parallel="2", agent_timeout_sec="70")
     run_dir = world.launch(*flags, BENCH_POOL_SIZE="0")
     name = rid("hung")
     until(lambda: [e for e in of(run_dir, "phase") if e["rid"] == name and e["phase"] == "agent"], "it works", 300)

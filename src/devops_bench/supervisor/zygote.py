@@ -18,6 +18,7 @@ pid was never made durable and it exits without doing anything.
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import json
 import os
@@ -155,7 +156,8 @@ def main() -> None:
     """Entry of `python -m devops_bench.supervisor.zygote FD RUN_DIR`."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
-    serve(sock, Path(sys.argv[2]))
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the supervisor died: nobody wants to be told
+        serve(sock, Path(sys.argv[2]))
 
 
 if __name__ == "__main__":
