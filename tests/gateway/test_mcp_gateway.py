@@ -216,11 +216,27 @@ def test_messages_have_a_limit_both_ways(mode: SandboxMode, tmp_path: Path) -> N
     with gateway(mode, tmp_path, limits=McpLimits(message=1 << 20, request=1 << 20)) as made:
         with peer(made) as client:
             assert "larger than 1048576 bytes" in client.call("big", bytes=2_000_000)["error"]["message"]
-        assert made.problems[0].kind is ProblemKind.TOO_LARGE
+        assert made.problem is None, "the model asked for it"
         with peer(made) as client, contextlib.suppress(ConnectionError):
             client.raw(b"x" * (3 << 20))
             assert client.line() == b""
-        assert len(made.problems) == 1, "what the client sends is not the server's fault"
+        assert made.problem is None, "what the client sends is not the server's fault"
+
+
+def test_what_goes_wrong_on_a_connection_of_the_agent_s_voids_nothing(mode: SandboxMode, tmp_path: Path) -> None:
+    heard = Heard()
+    limits = McpLimits(call=0.5, ping=0.5)
+    with gateway(mode, tmp_path, limits=limits, on_event=heard) as made, peer(made) as cli:
+        made.agent_acts()
+        with peer(made) as client:
+            assert "exit 3" in client.call("die")["error"]["message"]
+        with peer(made) as client:
+            client.call("freeze")
+            wait_for(lambda: made.info()["problems_of_others"] == 2)
+        assert made.problem is None and heard.states().count("died") == 1, "told, but no reason to judge nothing"
+        assert cli.text("echo", text="the CLI's own lives") == "the CLI's own lives"
+        assert "exit 3" in cli.call("die")["error"]["message"]
+        assert [problem.kind for problem in made.problems] == [ProblemKind.DIED], "its server died, whoever acts"
 
 
 def test_only_allowed_tools_are_listed_and_called(mode: SandboxMode, tmp_path: Path) -> None:

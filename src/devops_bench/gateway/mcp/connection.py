@@ -94,7 +94,8 @@ class Connection:
                     await writer.drain()
         except TooLarge:
             why = f"the MCP server sent a message larger than {self._limits.message} bytes"
-            self._problem(ProblemKind.TOO_LARGE, why)
+            if not self._session.calling:  # else the model asked for it: its call ends with this error
+                self._problem(ProblemKind.TOO_LARGE, why)
             return why
         await instance.close(LAST_WORDS_SEC)
         said = instance.last_words()

@@ -158,6 +158,12 @@ class McpGateway:
             argv = ("/bin/bash", box.place(relay.NAME, relay.script(*self.address, self._token)))
         return McpGrant(self.server, argv, self.address, self._token, offered)
 
+    def agent_acts(self) -> None:
+        """From now on the agent's commands may use the relay: a connection that comes later may be one of theirs, and
+        what goes wrong there voids nothing. A CLI has its own before it asks the model for the first time.
+        """
+        self._serving.agent_acts = True
+
     def calls(self) -> tuple[McpCall, ...]:
         """All calls that have ended, in that order. Complete once the gateway is closed."""
         return self._record.calls()
@@ -189,6 +195,7 @@ class McpGateway:
             "cpu_sec": self._serving.taken.cpu_sec,
             "rss_peak": self._serving.taken.rss_peak,
             "problems": [problem.text for problem in self.problems],
+            "problems_of_others": self._serving.others,
         }
 
     def _run(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from devops_bench.errors import BenchError, TransientError
 from devops_bench.gateway.mcp import probe
@@ -39,7 +40,10 @@ class Taken:
 
 @dataclass(slots=True)
 class Serving:
-    """One run of the loop. `rules` makes the policy once the server's tools are known; `tools` tells them outside."""
+    """One run of the loop. `rules` makes the policy once the server's tools are known; `tools` tells them outside.
+
+    A connection that comes while `agent_acts` is not taken for the CLI's: what goes wrong there is counted in `others`.
+    """
 
     name: str
     token: bytes
@@ -52,6 +56,8 @@ class Serving:
     hint: str = ""
     tools: Future[tuple[str, ...]] = field(default_factory=Future)
     problems: list[McpProblem] = field(default_factory=list)
+    others: int = 0
+    agent_acts: bool = False
     taken: Taken = field(default_factory=Taken)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -146,19 +152,21 @@ class Serving:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
+        own = False  # until it has shown the token
         try:
             if len(self._open) > self.limits.connections + self.limits.strangers:
                 return  # no descriptors are held for a flood of strangers
+            own = not self.agent_acts
             if await self._admitted(reader):
                 await self._ready.wait()
-                await self._serve(reader, writer)
+                await self._serve(reader, writer, own)
         except asyncio.CancelledError:
             pass  # the gateway is closing
         except (BenchError, OSError) as error:
-            self._problem(ProblemKind.START, f"MCP server {self.name}: {error}")
+            self._problem(ProblemKind.START, f"MCP server {self.name}: {error}", own=own)
         except Exception as error:
             # Ours. The connection is lost, and the attempt must not be judged as if it had never been.
-            self._problem(ProblemKind.GATEWAY, f"the MCP gateway failed: {type(error).__name__}: {error}")
+            self._problem(ProblemKind.GATEWAY, f"the MCP gateway failed: {type(error).__name__}: {error}", own=own)
         finally:
             writer.close()
             self._open.discard(task)
@@ -172,13 +180,15 @@ class Serving:
             return False
         return hmac.compare_digest(given, self.token + b"\n")
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own: bool) -> None:
         if self._active >= self.limits.connections or self._starts >= self.limits.starts:
             self.on_event("mcp_server", {"state": "refused", "detail": "too many connections"})
             return
         self._connections += 1
         session = Session(self._connections, self._policy, cap=self.cap)
-        connection = Connection(session, self.limits, began=self._began, ended=self._ended, problem=self._problem)
+        connection = Connection(
+            session, self.limits, began=self._began, ended=self._ended, problem=partial(self._problem, own=own)
+        )
         self._active += 1
         instance = None
         try:
@@ -219,9 +229,12 @@ class Serving:
         fields = {"tool": call.tool, "phase": "ended", "status": call.status.value, "seconds": round(call.duration, 3)}
         self.on_event("mcp_call", fields)
 
-    def _problem(self, kind: ProblemKind, text: str) -> str:
-        """Note it; the text without secrets."""
+    def _problem(self, kind: ProblemKind, text: str, *, own: bool = True) -> str:
+        """Note it; the text without secrets. `own`: on a connection of the CLI, or of ours."""
         clean = self.record.redactor.text(text)
-        self.problems.append(McpProblem(time.time(), kind, clean))
-        self.on_event("mcp_server", {"state": kind.value, "detail": clean})
+        if own:
+            self.problems.append(McpProblem(time.time(), kind, clean))
+        else:
+            self.others += 1
+        self.on_event("mcp_server", {"state": kind.value, "detail": clean, "own": own})
         return clean

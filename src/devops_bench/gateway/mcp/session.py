@@ -74,6 +74,11 @@ class Session:
         """Requests without an answer."""
         return len(self._pending)
 
+    @property
+    def calling(self) -> bool:
+        """Whether a tool call has no answer yet."""
+        return any(request.method == CALL for request in self._pending.values())
+
     def from_client(self, line: bytes) -> Moves:
         """A line of the client."""
         moves = Moves()
