@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.agents.base import Grants, McpGrant
-from devops_bench.combo.grants import LEAKED, MISSING, Promise, check, check_exchanges
-from devops_bench.models.exchange import Exchange
+from devops_bench.combo.grants import LEAKED, MISSING, Promise, check, stray
 from devops_bench.models.wire import Conversation, Offered
 from devops_bench.settings import FailureClass
 
@@ -198,20 +197,25 @@ def test_a_body_that_is_no_json_is_still_searched() -> None:
     assert check(Promise.of(Surface(), grants(False), ["rollout"]), said, b"\xff rollout \x00") is None
 
 
-def exchange(number: int, *tools: str) -> Exchange:
-    return Exchange(number, 0.0, "anthropic", "m", status=200, tools=tools)
-
-
 @pytest.mark.parametrize(
-    ("exchanges", "signature"),
+    ("names", "told"),
     [
-        ([exchange(1), exchange(2, "Bash", *MCP), exchange(3, "Bash", *MCP)], None),
-        ([exchange(1)], None),
-        ([exchange(1, "Bash", *MCP), exchange(2, "Bash", *MCP, "WebFetch")], LEAKED),
-        ([exchange(1, "Bash")], MISSING),
-        ([exchange(1, "Bash", *(f"mcp__k8s/{tool}" for tool in TOOLS))], None),
+        (("Bash", *MCP), None),
+        (("Bash",), None),
+        (tuple(f"mcp__k8s/{tool}" for tool in TOOLS), None),
+        (("Bash", "WebFetch"), "WebFetch"),
+        (("google_search",), "google_search"),
+        (("web_search_options",), "web_search_options"),
     ],
 )
-def test_evidence_of_the_whole_run(exchanges: list[Exchange], signature: str | None) -> None:
-    flaw = check_exchanges(Promise.of(Surface(), grants(), []), exchanges)
-    assert (flaw.signature if flaw else None) == signature
+def test_a_later_request_may_offer_less_but_nothing_else(names: tuple[str, ...], told: str | None) -> None:
+    said = stray(Promise.of(Surface(), grants(), []), names)
+    assert said is None if told is None else said is not None and told in said
+
+
+def test_a_first_request_with_nothing_but_a_provider_s_tool_is_a_leak() -> None:
+    said, _ = request()
+    flaw = check(
+        Promise.of(Surface(), grants(False), []), said, json.dumps({"tools": [{"google_search": {}}]}).encode()
+    )
+    assert flaw is not None and flaw.signature == LEAKED and "google_search" in flaw.text

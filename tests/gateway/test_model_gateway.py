@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from devops_bench.gateway.model import Caps, ModelGateway, Patience, Scripted
+from devops_bench.gateway.model import Caps, ModelGateway, Patience, Scripted, new_token
 from devops_bench.gateway.model.endings import FINAL
 from devops_bench.models.scenario import scenario
 from devops_bench.models.wire import Conversation, Finish, Tokens
@@ -271,3 +271,69 @@ def test_closing_leaves_no_thread() -> None:
     assert not asking.is_alive()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("gateway")]
     assert one.exchanges()[0].fault == "gone" and one.end is None
+
+
+SEARCHES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "google": ("/v1beta/models/scripted:p:generateContent", {"tools": [{"google_search": {}}]}, "google_search"),
+    "anthropic": ("/v1/messages", {"tools": [{"type": "web_search_20250305", "name": "bash"}]}, "web_search_20250305"),
+    "openai": ("/v1/chat/completions", {"web_search_options": {}}, "web_search_options"),
+    "openai-responses": ("/v1/responses", {"tools": [{"type": "web_search"}]}, "web_search"),
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_search_that_the_provider_would_run_is_turned_down_and_seen(wire: str) -> None:
+    path, more, name = SEARCHES[wire]
+    asked: list[tuple[str, ...]] = []
+
+    def later(names: tuple[str, ...]) -> str | None:
+        asked.append(names)
+        return "not granted" if name in names else None
+
+    with gateway(PLAYER, wire, later_request=later) as one, client(one) as sdk:
+        sdk.user("hi")
+        sdk.ask(False)
+        body = {"model": "scripted:p", "messages": [], "contents": [], "input": "hi", "max_tokens": 9, **more}
+        reply = ask(one, body, path, params={"key": one.token})
+        assert reply.status_code == 400 and "not granted" in reply.text
+        assert name in asked[-1]
+        last = one.exchanges()[-1]
+        assert (last.fault, last.own, last.status, name in last.tools) == ("refused", False, 0, True)
+        assert one.end is None and one.spent.turns == 1, "it was not forwarded"
+        sdk.history = sdk.history[:1]
+        sdk.ask(False)  # the run goes on
+
+
+@pytest.mark.parametrize("fault", [400, 401, 429, 500, "empty", "garbage", "hang"])
+def test_requests_that_are_not_the_cli_s_end_no_run(fault: int | str) -> None:
+    upstream = {"turns": [{"text": "Fine."}, {"fault": fault}], "repeat_last": True}
+    with gateway(upstream, "openai", patience=Patience(idle=0.2)) as one:
+        assert ask(one).status_code == 200
+        history = [{"role": "assistant", "content": "Fine."}, {"role": "user", "content": "again"}]
+        other = chat(tools=False)
+        other = {**other, "messages": [*other["messages"], *history]}
+        for _ in range(4):
+            assert ask(one, other).status_code == {"empty": 200, "garbage": 200, "hang": 502}.get(str(fault), fault)
+        assert one.end is None and [e.own for e in one.exchanges()] == [True] + [False] * 4
+        assert all(e.fault for e in one.exchanges()[1:])
+        assert ask(one).status_code == 200, "the run goes on"
+        # The CLI's own count as ever.
+        own = {**chat(), "messages": other["messages"]}
+        for _ in range(3):
+            ask(one, own)
+        assert one.end is not None
+
+
+def test_a_request_with_a_key_twice_goes_nowhere() -> None:
+    with gateway(PLAYER, "openai") as one:
+        body = json.dumps(chat(tools=False))[:-1] + ', "tools": [], "tools": [{"type": "web_search"}]}'
+        headers = {"Authorization": f"Bearer {one.token}"}
+        url = f"http://127.0.0.1:{one.address[1]}/v1/chat/completions"
+        assert httpx.post(url, content=body, headers=headers, timeout=30).status_code == 400
+        assert one.exchanges() == () and one.end is None
+
+
+def test_a_given_token_opens_it() -> None:
+    token = new_token()
+    with gateway(PLAYER, "openai", token=token) as one:
+        assert one.token == token and ask(one).status_code == 200

@@ -16,6 +16,7 @@ from typing import Any
 
 from devops_bench import agents, settings, skills
 from devops_bench.agents.base import Agent, AgentRun, AgentTask, EndReason, Grants, Limits, ModelEndpoint
+from devops_bench.agents.frame.ends import UNCONFIRMED
 from devops_bench.agents.skills import find_skills
 from devops_bench.combo import grants, mcp_door, model_door, turn_facts
 from devops_bench.combo.events import EventLog
@@ -78,9 +79,12 @@ def sandbox_for(here: World, request: Request) -> Sandbox:
     return Sandbox(mode_of(request), spec_of(here, request))
 
 
-def play(here: World, request: Request, events: EventLog, log: RunLog, redactor: Redactor) -> Turn:
-    """Run the agent to its end or limit. Raises ConfigError and Invalid for what must be there before it starts."""
-    return _Stage(here, request, events, log, redactor).play()
+def play(here: World, request: Request, events: EventLog, log: RunLog, redactor: Redactor, token: str) -> Turn:
+    """Run the agent to its end or limit. `token` opens the model's gateway; the redactor knows it.
+
+    Raises ConfigError and Invalid for what must be there before it starts.
+    """
+    return _Stage(here, request, events, log, redactor, token).play()
 
 
 @dataclass(slots=True)
@@ -92,8 +96,10 @@ class _Stage:
     events: EventLog
     log: RunLog
     redactor: Redactor
+    token: str
     promise: Promise | None = None
     flaw: Flaw | None = None
+    mcp: McpGateway | None = None
 
     def play(self) -> Turn:
         request, options = self.request, self.request.plan.options
@@ -109,7 +115,7 @@ class _Stage:
             guard = open_.enter_context(AttemptGuard(context, self.events))
             emit = self._emitter(output, asks_model=bool(agent.wires))
             allowed = tuple(item.strip() for item in request.env.get("AGENT_ALLOWED_TOOLS", "").split(",") if item)
-            mcp = self._open_mcp(open_, mode, emit, guard, allowed) if config.mcp else None
+            self.mcp = mcp = self._open_mcp(open_, mode, emit, guard, allowed) if config.mcp else None
             model, endpoint, auth_mode = self._open_model(open_, agent, emit)
             box = open_.enter_context(Sandbox(mode, self._agent_spec(agent, mode, guard, model, mcp)))
             granted = Grants(
@@ -168,7 +174,13 @@ class _Stage:
         if not agent.wires:
             return None, None, "none"
         gateway, endpoint, auth_mode = model_door.open_model(
-            self.request, agent, redactor=self.redactor, on_event=emit, first_request=self._check
+            self.request,
+            agent,
+            redactor=self.redactor,
+            on_event=emit,
+            first_request=self._check,
+            later_request=self._later,
+            token=self.token,
         )
         return open_.enter_context(gateway), endpoint, auth_mode
 
@@ -201,7 +213,13 @@ class _Stage:
         """The gateway's hook: called once, with the first request that offers tools, before anything is forwarded."""
         if self.promise is not None:
             self.flaw = grants.check(self.promise, said, body)
+        if self.mcp is not None:
+            self.mcp.agent_acts()
         return f"{self.flaw.signature}: {self.flaw.text}" if self.flaw is not None else None
+
+    def _later(self, names: tuple[str, ...]) -> str | None:
+        """The gateway's hook for every other request that offers tools."""
+        return grants.stray(self.promise, names) if self.promise is not None else None
 
     def _failure(self, run: AgentRun, model: ModelGateway | None, mcp: McpGateway | None) -> Failure | None:
         """Why the turn cannot be judged: grants first, then the MCP server, then the model's API and the agent."""
@@ -212,7 +230,13 @@ class _Stage:
             return of_mcp(first.text, kind=first.kind.value)
         end = model.end if model is not None else None
         failure = of_run(run, retry_after=end.retry_after if end is not None else None)
-        if failure is not None or model is None or self.promise is None:
+        if model is None or self.promise is None:
+            return failure
+        if failure is not None:
+            strays = grants.strays(model.exchanges())
+            # It ended by requests that failed, and nobody but we failed any: its own tools are not those of its label.
+            if strays and run.raw_end == UNCONFIRMED:
+                return Flaw(grants.LEAKED, strays[0].error).failure()
             return failure
         if not model.exchanges():
             what = f"the agent ended ({run.end}) without having asked the model anything"
@@ -221,8 +245,7 @@ class _Stage:
             return Failure(FailureClass.SETUP, "agent-asked-no-model", what)
         if run.end is EndReason.COMPLETED and not model.checked and self.promise.may:
             return Flaw(grants.MISSING, "no request offered the model any tool").failure()
-        flaw = grants.check_exchanges(self.promise, model.exchanges())
-        return flaw.failure() if flaw is not None else None
+        return None
 
     def _emitter(self, output: RunLog, *, asks_model: bool) -> Emit:
         """Activity goes to events.jsonl; what the agent prints goes to agent.log, with at most one event a second.

@@ -33,12 +33,16 @@ REASON_CHARS = 500
 
 @dataclass(slots=True)
 class Attempt:
-    """The state of one attempt while it runs. `shield` holds signals off during teardown and record."""
+    """The state of one attempt while it runs.
+
+    `token` opens the model's gateway; the redactor knows it. `shield` holds signals off during teardown and record.
+    """
 
     request: Request
     log: RunLog
     events: EventLog
     redactor: Redactor
+    token: str
     shield: Callable[[], None]
     watch_plane: Callable[[World], Callable[[], None]]
     phase: Phase = Phase.PREFLIGHT
@@ -122,7 +126,7 @@ class Attempt:
         assert self.judge is not None
         self.enter(Phase.AGENT)
         with self.judge.holding():
-            turn = agent_turn.play(here, self.request, self.events, self.log, self.redactor)
+            turn = agent_turn.play(here, self.request, self.events, self.log, self.redactor, self.token)
         self.run, self.sandboxed, self.environment = turn.run, turn.sandboxed, turn.environment
         self.witnesses = turn.witnesses
         self.log.line(

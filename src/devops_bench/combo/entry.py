@@ -152,14 +152,18 @@ def run_guarded(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
 def run_here(request: Request, log: RunLog, redactor: Redactor) -> Outcome:
     """Run one attempt in this process (main thread) and leave its outcome."""
     from devops_bench.combo.attempt import Attempt
+    from devops_bench.gateway.model import new_token
 
     _signals(Stopped)
+    token = new_token()
+    redactor = redactor.also({"GATEWAY_TOKEN": token})
     events = EventLog(request.directory, redactor)
     attempt = Attempt(
         request=request,
         log=log,
         events=events,
         redactor=redactor,
+        token=token,
         shield=_shield,
         watch_plane=watch_plane,
     )

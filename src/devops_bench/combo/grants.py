@@ -15,6 +15,7 @@ from typing import Protocol
 
 from devops_bench.agents.base import Grants
 from devops_bench.combo.failure import Failure
+from devops_bench.gateway.model.offers import provider_tools
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.wire import Conversation, Offered
 from devops_bench.settings import FailureClass
@@ -28,8 +29,6 @@ _LISTED = (
     re.compile(r"<skill>\s*<name>\s*([\w:.-]{1,80})\s*</name>"),
     re.compile(r"<available_skill[^>]*\bname=[\"']([\w:.-]{1,80})[\"']"),
 )
-_FUNCTIONS = frozenset({"functionDeclarations", "function_declarations"})
-_OPTIONS = ("web_search_options", "mcp_servers")
 _HEADING = re.compile(r"skills are available[^\n]{0,120}:\s*\n", re.I)
 _ITEM = re.compile(r"\s*-\s+\**([A-Za-z0-9][\w:.-]{0,80})\**\s*:")
 
@@ -94,9 +93,10 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
 
     A request without any tool is none of the agent's turns (CLIs also ask for a title): it is not judged.
     """
-    if not said.tools:
-        return None
     document = _parsed(body)
+    provided = list(dict.fromkeys(provider_tools(document)))
+    if not said.tools and not provided:
+        return None
     text = "\n".join(_strings(document)) if document is not None else body.decode(errors="replace")
     offered = [(tool, _spellings(tool)) for tool in said.tools]
     deferred = _deferred(document)
@@ -110,7 +110,7 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
         return Flaw(MISSING, f"+skills: the model's first request does not name {_some(unseen)}")
     may = promise.spelled()
     extra = [_full(tool) for tool, names in offered if not names & may]
-    extra += [name for name in dict.fromkeys(_provider_tools(document)) if _plain(name) not in may]
+    extra += [name for name in provided if _plain(name) not in may]
     if extra:
         return Flaw(LEAKED, f"the model is offered tools that nobody granted: {_some(extra)}")
     stray = sorted({name for name in _skills_in(text) if name not in promise.skills})
@@ -119,23 +119,19 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
     return None
 
 
-def check_exchanges(promise: Promise, exchanges: Iterable[Exchange]) -> Flaw | None:
-    """The same on evidence after the run: some request offered tools, the MCP tools were among them, and no request
-    offered anything else. For what changes after the first request (a tool that appears later).
+def stray(promise: Promise, names: Iterable[str]) -> str | None:
+    """Why a request after the first one is turned down: it offers tools that nobody granted. None when it may pass.
+
+    The agent holds the gateway's token and may send what it likes, so this is no flaw of the setup.
     """
-    turns = [one for one in exchanges if one.tools]
-    if not turns:
-        return None
     may = promise.spelled()
-    for one in turns:
-        extra = [name for name in one.tools if not _forms(name) & may]
-        if extra:
-            return Flaw(LEAKED, f"request {one.number} offers tools that nobody granted: {_some(extra)}")
-    seen = {form for one in turns for name in one.tools for form in _forms(name)}
-    hidden = [name for name in promise.mcp if _plain(name) not in seen]
-    if hidden:
-        return Flaw(MISSING, f"+mcp: no request offered {_some(hidden)}")
-    return None
+    extra = [name for name in names if not _forms(name) & may]
+    return f"the request offers tools that nobody granted: {_some(extra)}" if extra else None
+
+
+def strays(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    """The requests that were turned down by `stray`."""
+    return [one for one in exchanges if one.fault == "refused" and not one.own]
 
 
 def _full(tool: Offered) -> str:
@@ -178,24 +174,6 @@ def _deferred(document: object) -> set[str]:
     tools = document.get("tools") if isinstance(document, Mapping) else None
     listed = tools if isinstance(tools, list) else []
     return {str(tool.get("name")) for tool in listed if isinstance(tool, Mapping) and tool.get("defer_loading")}
-
-
-def _provider_tools(document: object) -> Iterator[str]:
-    """Tools that the provider itself runs (web search, code): they are no functions, and no answer of ours passes them.
-
-    Gemini names them by a key, OpenAI by a type or an option, Anthropic by connectors.
-    """
-    if not isinstance(document, Mapping):
-        return
-    tools = document.get("tools")
-    for tool in tools if isinstance(tools, list) else []:
-        if not isinstance(tool, Mapping):
-            continue
-        if "name" not in tool and "type" not in tool:
-            yield from (key for key in tool if key not in _FUNCTIONS)
-        elif "name" not in tool and tool.get("type") not in {"function", "namespace"}:
-            yield str(tool.get("type"))
-    yield from (key for key in _OPTIONS if document.get(key))
 
 
 def _strings(value: object) -> Iterator[str]:

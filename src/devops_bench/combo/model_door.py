@@ -23,11 +23,19 @@ from devops_bench.redact import Redactor
 RECORD = "model.jsonl"
 
 Hook = Callable[[Conversation, bytes], str | None]
+Later = Callable[[tuple[str, ...]], str | None]
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 
 def open_model(
-    request: Request, agent: Agent, *, redactor: Redactor, on_event: OnEvent, first_request: Hook | None
+    request: Request,
+    agent: Agent,
+    *,
+    redactor: Redactor,
+    on_event: OnEvent,
+    first_request: Hook | None,
+    later_request: Later | None = None,
+    token: str = "",
 ) -> tuple[ModelGateway, ModelEndpoint, str]:
     """The gateway (serving; the caller closes it), the endpoint for the agent, and how the model is authenticated:
     `scripted`, `vertex` or `api-key`.
@@ -58,6 +66,8 @@ def open_model(
         redactor=redactor,
         on_event=on_event,
         first_request=first_request,
+        later_request=later_request,
+        token=token,
     )
     return gateway, ModelEndpoint(wire, asked, base_url=gateway.base_url(), key=gateway.token), mode
 
@@ -91,7 +101,7 @@ def usage_of(exchanges: tuple[Exchange, ...]) -> Usage | None:
 
 def cost_of(exchanges: tuple[Exchange, ...]) -> float | None:
     """USD of all requests that have a price; None when one that was answered has none."""
-    answered = [one for one in exchanges if one.tokens is not None]
+    answered = [one for one in exchanges if one.tokens is not None or (one.status == 200 and not one.fault)]
     if not answered or any(one.cost_usd is None for one in answered):
         return None
     return sum(one.cost_usd or 0.0 for one in answered)
@@ -111,6 +121,8 @@ def figures(gateway: ModelGateway, wire: str) -> dict[str, Any]:
         "requests": spent.turns,
         "other_requests": spent.others,
         "faults": dict(sorted(faults.items())),
+        "not_the_cli_s": sum(not one.own for one in exchanges),
+        "tokens_estimated": spent.estimated,
         "tokens": usage.as_tokens() if usage is not None else {},
         "cost_usd": cost_of(exchanges),
         "model_sec": round(sum(one.latency for one in exchanges), 3),

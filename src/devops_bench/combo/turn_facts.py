@@ -14,6 +14,7 @@ from devops_bench.agents.frame.ends import Facts, settle
 from devops_bench.agents.frame.run import CliAgent
 from devops_bench.agents.frame.types import Reading
 from devops_bench.combo import mcp_door, model_door
+from devops_bench.combo.grants import strays
 from devops_bench.errors import BenchError
 from devops_bench.gateway.mcp import SERVER, McpGateway
 from devops_bench.gateway.model import ModelGateway
@@ -97,9 +98,11 @@ def witnesses(run: AgentRun, had: Had, ended: float) -> Witnesses:
     seen = [call.tool for call in had.mcp.calls() if call.tool] if had.mcp is not None else None
     asked: list[AskedCall] | None = None
     maybe: list[AskedCall] = []
+    refused: list[str] = []
     if had.model is not None:
         asked, maybe = asked_calls(had.model.exchanges(), settled=settled)
-    return Witnesses(asked=asked, maybe=maybe, mcp=seen, server=SERVER, ended=ended, settled=settled)
+        refused = [one.error for one in strays(had.model.exchanges())]
+    return Witnesses(asked=asked, maybe=maybe, mcp=seen, refused=refused, server=SERVER, ended=ended, settled=settled)
 
 
 def _model(had: Had) -> dict[str, Any]:

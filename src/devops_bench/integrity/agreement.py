@@ -24,6 +24,7 @@ MAX_FINDINGS = 20
 LATE_SEC = 2.0
 """Slack after the agent's end: the API server's clock is ours, but a request under way may end a little later."""
 _LEAST_LEAF = 6
+_MOST_REFUSED = 3
 _MCP, _SKILL, _OK = "mcp", "skill", "ok"
 
 
@@ -36,6 +37,7 @@ class Disagreement(StrEnum):
     MCP_COUNT = "mcp-count-differs"
     CHANGE_WITHOUT_CALL = "change-without-call"
     CHANGE_AFTER_END = "change-after-end"
+    UNGRANTED_TOOLS = "request-with-ungranted-tools"
 
 
 class AgreementStatus(StrEnum):
@@ -72,7 +74,8 @@ class Witnesses:
     """What is known beside the transcript. None: that witness did not exist.
 
     `asked` are the calls in the model's replies, `maybe` those that may have been done or not, `mcp` the tool names
-    that reached the MCP server `server`, `changes` the accepted writes. `users` are the identities of the agent's shell
+    that reached the MCP server `server`, `changes` the accepted writes. `refused` tells of model requests that the
+    gateway turned down because they offered tools that nobody granted. `users` are the identities of the agent's shell
     and of its MCP server. `ended` is when the agent ended (epoch seconds), `settled` whether it ended by itself: a
     limit may fall between a call and its record.
     """
@@ -81,6 +84,7 @@ class Witnesses:
     maybe: Sequence[AskedCall] = ()
     mcp: Sequence[str] | None = None
     changes: Sequence[Change] | None = None
+    refused: Sequence[str] = ()
     server: str = ""
     users: tuple[str, str] = ("agent", "agent-mcp")
     ended: float | None = None
@@ -148,6 +152,7 @@ def compare(told: Sequence[Told], seen: Witnesses, redact: Callable[[str], str] 
         found += _mcp(told, seen)
     if seen.changes is not None:
         found += _changes(told, seen)
+    found = [*(_refused(line) for line in seen.refused[:_MOST_REFUSED]), *found]
     status = AgreementStatus.DIFFERS if found else AgreementStatus.AGREES
     return Agreement(status, tuple(found[:MAX_FINDINGS]), counts)
 
@@ -270,6 +275,10 @@ def _changes(told: Sequence[Told], seen: Witnesses) -> Iterator[Finding]:
         if late:
             line = f"{len(late)} changes by {user} after the agent's end, the first: {late[0].verb} {late[0].what}"
             yield _finding(Disagreement.CHANGE_AFTER_END, None, None, line)
+
+
+def _refused(line: str) -> Finding:
+    return _finding(Disagreement.UNGRANTED_TOOLS, None, None, line)
 
 
 def _time(value: Any) -> float | None:

@@ -24,8 +24,10 @@ class Exchange:
     """One request and what became of it.
 
     `time` is UTC epoch seconds, `latency` and `first_byte` seconds. `tools` are the names the request offered (with
-    `namespace/` before a namespaced one). `status` 0: no reply came. `finish` None: the reply does not tell, or is not
-    whole. `tokens` None: not told. `fault`: empty, or what went wrong in a word, with `error` as one line: `http`,
+    `namespace/` before a namespaced one), also of tools that the provider runs itself. `own` False: it is not like the
+    CLI's own turns, so the agent may have made it by hand; what becomes of it says nothing about the run. `status` 0:
+    no reply came. `finish` None: the reply does not tell, or is not whole. `tokens` None: not told; `estimate` (four
+    bytes a token) is there then. `fault`: empty, or what went wrong in a word, with `error` as one line: `http`,
     `connection`, `hang`, `garbage`, `cut`, `empty`, `error` (the provider's, in a reply that began well), `gone` (the
     client hung up), `cap`, `refused` (by the gateway), `harness`. `retry_after` in seconds where one was given.
     """
@@ -37,10 +39,12 @@ class Exchange:
     stream: bool = False
     status: int = 0
     tools: tuple[str, ...] = ()
+    own: bool = True
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
     finish: Finish | None = None
     tokens: Tokens | None = None
+    estimate: Tokens | None = None
     served_model: str = ""
     latency: float = 0.0
     first_byte: float | None = None

@@ -159,8 +159,9 @@ class Redactor:
         self, secrets: Mapping[str, str] | None = None, *, least: int | None = None, shapes: bool = True
     ) -> None:
         floor = settings.integer("least_secret") if least is None else least
+        self._given = (dict(secrets or {}), floor, shapes)
         pairs: dict[str, str] = {}
-        for name, secret in (secrets or {}).items():
+        for name, secret in self._given[0].items():
             for value in forms.values(secret, floor):
                 pairs.setdefault(value, name)
         # Longest first: where one value begins with another, the longer one is meant.
@@ -184,6 +185,11 @@ class Redactor:
         """
         names = env.get(SECRET_NAMES, "").split(",")
         return cls.from_env(env, also={name: env[name] for name in names if env.get(name)})
+
+    def also(self, secrets: Mapping[str, str]) -> Redactor:
+        """One that knows more values."""
+        known, floor, shapes = self._given
+        return Redactor({**known, **secrets}, least=floor, shapes=shapes)
 
     def data(self, data: bytes) -> bytes:
         """The bytes without secrets. The same object when there were none."""

@@ -130,8 +130,11 @@ def _unconfirmed(exchanges: Sequence[Exchange]) -> End:
 
 
 def turns_of(exchanges: Sequence[Exchange]) -> Sequence[Exchange]:
-    """The requests that offered tools: the model's turns. Others (titles, summaries) do not decide a run."""
-    return [one for one in exchanges if one.tools] or exchanges
+    """The requests that offered tools: the model's turns. Others (titles, summaries) do not decide a run, nor do those
+    that the agent may have made by hand.
+    """
+    own = [one for one in exchanges if one.own]
+    return [one for one in own if one.tools] or own
 
 
 def under_way(one: Exchange) -> bool:

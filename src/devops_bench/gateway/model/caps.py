@@ -56,12 +56,15 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What an attempt has used so far. `cost_usd` adds up what has a known price."""
+    """What an attempt has used so far. `cost_usd` adds up what has a known price. Both hold what had to be estimated,
+    because a reply told no usage: `estimated` tokens of all.
+    """
 
     turns: int = 0
     others: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    estimated: int = 0
 
     def asked(self, *, tools: bool) -> Spent:
         """With one more request."""
@@ -69,11 +72,14 @@ class Spent:
 
     def answered(self, exchange: Exchange) -> Spent:
         """With the tokens of a reply."""
-        return replace(self, tokens=self.tokens + (exchange.tokens.total if exchange.tokens else 0))
+        if exchange.tokens is not None:
+            return replace(self, tokens=self.tokens + exchange.tokens.total)
+        more = exchange.estimate.total if exchange.estimate is not None else 0
+        return replace(self, tokens=self.tokens + more, estimated=self.estimated + more)
 
-    def priced(self, exchange: Exchange) -> Spent:
-        """With what it cost."""
-        return replace(self, cost_usd=self.cost_usd + (exchange.cost_usd or 0.0))
+    def priced(self, cost: float) -> Spent:
+        """With what a reply cost."""
+        return replace(self, cost_usd=self.cost_usd + cost)
 
     def beyond(self, caps: Caps, *, tools: bool) -> End | None:
         """The end that one more request would mean; None while there is room."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import replace
@@ -9,19 +10,23 @@ from dataclasses import replace
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.prices import cost_usd
 from devops_bench.models.replies import Heard, ReplyReader
-from devops_bench.models.wire import Conversation
+from devops_bench.models.wire import Conversation, Tokens
+
+BYTES_A_TOKEN = 4
 
 
 class Flight:
     """Written by the thread that serves the request, read by any."""
 
-    def __init__(self, number: int, wire: str, said: Conversation, provider: str) -> None:
+    def __init__(
+        self, number: int, wire: str, said: Conversation, provider: str, *, tools: tuple[str, ...], own: bool
+    ) -> None:
         self._lock = threading.Lock()
         self._provider = provider
         self._began = time.monotonic()
         self._reader: ReplyReader | None = None
-        names = tuple(f"{tool.namespace}/{tool.name}" if tool.namespace else tool.name for tool in said.tools)
-        self._base = Exchange(number, time.time(), wire, said.model, stream=said.stream, tools=names)
+        self._base = Exchange(number, time.time(), wire, said.model, stream=said.stream, tools=tools, own=own)
+        self._input = said.input_tokens
         self._ended: Exchange | None = None
         self._priced = False
 
@@ -29,6 +34,11 @@ class Flight:
     def number(self) -> int:
         """From 1, in the order of arrival."""
         return self._base.number
+
+    @property
+    def own(self) -> bool:
+        """Whether it is like the CLI's own turns."""
+        return self._base.own
 
     def begin(self, status: int, *, events: bool) -> None:
         """The provider's reply begins."""
@@ -56,6 +66,8 @@ class Flight:
             if not fault or (fault == "gone" and heard.done):
                 fault, error = heard.fault, heard.error
             self._ended = self._exchange(heard, fault, error, retry_after)
+            if self._reader is not None and heard.tokens is None:
+                self._ended = replace(self._ended, estimate=self._estimate(heard))
             self._reader = None
             return self._ended
 
@@ -64,7 +76,8 @@ class Flight:
         with self._lock:
             if self._ended is not None:
                 if not self._priced:
-                    self._ended, self._priced = replace(self._ended, cost_usd=self._cost(self._ended)), True
+                    cost = self._cost(self._ended, self._ended.tokens)
+                    self._ended, self._priced = replace(self._ended, cost_usd=cost), True
                 return self._ended
             heard = self._reader.heard() if self._reader is not None else Heard()
             return self._exchange(heard, "", heard.error, None)
@@ -76,8 +89,17 @@ class Flight:
             retry_after=retry_after,
         )  # fmt: skip
 
-    def _cost(self, ended: Exchange) -> float | None:
-        tokens = ended.tokens
+    def estimated_cost(self) -> float | None:
+        """In place of a price, for a reply that told no tokens; for caps only."""
+        ended = self.exchange()
+        return self._cost(ended, ended.estimate) if ended.estimate is not None else None
+
+    def _estimate(self, heard: Heard) -> Tokens:
+        """Of a reply that tells no usage, or that a client did not wait for: caps must hold for these, too."""
+        said = len(heard.text.encode()) + sum(len(json.dumps(dict(call.args), default=str)) for call in heard.calls)
+        return Tokens(self._input, said // BYTES_A_TOKEN)
+
+    def _cost(self, ended: Exchange, tokens: Tokens | None) -> float | None:
         if tokens is None:
             return None
         return cost_usd(

@@ -21,10 +21,11 @@ from types import TracebackType
 from typing import Any
 
 from devops_bench.errors import ConfigError
-from devops_bench.gateway.model import endings, faults
+from devops_bench.gateway.model import endings, faults, offers
 from devops_bench.gateway.model.caps import Caps, End, Patience, Spent
 from devops_bench.gateway.model.flight import Flight
 from devops_bench.gateway.model.ledger import Ledger
+from devops_bench.gateway.model.offers import Print
 from devops_bench.gateway.model.passage import Passage
 from devops_bench.gateway.model.recording import Recording
 from devops_bench.gateway.model.relay import relay
@@ -41,11 +42,17 @@ from devops_bench.models.wire import Conversation
 from devops_bench.redact import Redactor
 
 Hook = Callable[[Conversation, bytes], str | None]
+Later = Callable[[tuple[str, ...]], str | None]
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 _BASES = {"google": "", "anthropic": "", "openai": "/v1", "openai-responses": "/v1"}
 _GENERATING = frozenset({Action.GENERATE, Action.STREAM})
 _CONNECTIONS = 64
+
+
+def new_token() -> str:
+    """For one attempt. It looks like any key: agents print their environment."""
+    return f"sk-{secrets.token_hex(24)}"
 
 
 class _UnusableError(Exception):
@@ -63,7 +70,9 @@ class ModelGateway:
     `on_event(kind, fields)` hears of `model_request` (turn, seconds, tokens, cost), `rate_limited` (provider, status,
     retry_after) and `budget` (what, limit, used); it is called from several threads, never under a lock.
     `first_request(said, body)` sees the first request that offers tools before anything of it is forwarded; a text
-    that it returns says which grant is missing, and ends the run. `ending_status`: see `endings`.
+    that it returns says which grant is missing, and ends the run. `later_request(names)` sees the tools of any other
+    request; a text that it returns turns this one down (400) and ends nothing. `ending_status`: see `endings`.
+    `token` is one of `new_token`, made here by default.
     """
 
     def __init__(
@@ -78,7 +87,9 @@ class ModelGateway:
         redactor: Redactor | None = None,
         on_event: OnEvent = lambda _kind, _fields: None,
         first_request: Hook | None = None,
+        later_request: Later | None = None,
         ending_status: int | None = None,
+        token: str = "",
     ) -> None:
         if wire not in WIRES:
             raise ConfigError(f"there is no wire format {wire!r}", fix=f"use one of {', '.join(sorted(WIRES))}")
@@ -87,8 +98,7 @@ class ModelGateway:
         self.model = model
         self.patience = patience or Patience()
         self.ending_status = ending_status
-        # It looks like any key: agents print their environment.
-        self.token = f"sk-{secrets.token_hex(24)}"
+        self.token = token or new_token()
         self.recording = Recording(record, redactor or Redactor())
         self.recording.hide({"GATEWAY_TOKEN": self.token, **upstream.secrets()})
         prices.preload(upstream.provider)
@@ -96,6 +106,8 @@ class ModelGateway:
         self.ledger = Ledger(caps or Caps(), self.patience.wait)
         self._on_event = on_event
         self._hook = first_request
+        self._later = later_request
+        self._print: Print | None = None
         self._checking = threading.Lock()
         self._lock = threading.Lock()
         self._listener = Listener(self._handle, name="gateway", admit=self._admits, most=_CONNECTIONS)
@@ -156,24 +168,34 @@ class ModelGateway:
         # The path of a list of models does not tell the wire.
         route = replace(route, wire=self.wire)
         try:
-            asked, said = self._understood(request, route, generates=generates)
+            asked, said, names = self._understood(request, route, generates=generates)
         except _UnusableError as error:
             return self._turn_down(connection, request, error.status, str(error))
         if said is None:
             return relay(self, connection, asked)
-        missing = self._missing_grant(said, request.body)
-        flight, end = self.ledger.begin(self.wire, said, self.upstream.provider, missing)
+        first, missing = self._first(said, names, request)
+        own = first or self._like_the_first(names, request)
+        if not first and names and self._later is not None and (text := self._later(names)) is not None:
+            self.ledger.refuse(self.wire, said, self.upstream.provider, text, names=names)
+            return self._turn_down(connection, request, 400, text)
+        provider = self.upstream.provider
+        flight, end = self.ledger.begin(self.wire, said, provider, missing, names=names, own=own)
         del said  # as large as the request: not needed while the model thinks
         if end is not None:
             self.sent(flight, asked)
             return self._tell_end(connection, request, end)
         return Passage(self, connection, asked, flight).run()
 
-    def _understood(self, request: Request, route: Route, *, generates: bool) -> tuple[Asked, Conversation | None]:
-        """The request with its meaning; no conversation where nothing is to be generated. Raises _UnusableError."""
+    def _understood(
+        self, request: Request, route: Route, *, generates: bool
+    ) -> tuple[Asked, Conversation | None, tuple[str, ...]]:
+        """The request with its meaning and the tools that it offers; no conversation where nothing is to be generated.
+
+        Raises _UnusableError.
+        """
         asked = Asked(request, route, route.model or "", self.token)
         if not generates:
-            return asked, None
+            return asked, None, ()
         data = parsed(request.body)
         if not isinstance(data, Mapping):
             raise _UnusableError(400, "the request is not a JSON object")
@@ -182,26 +204,40 @@ class ModelGateway:
         if only is not None and asked.model != only:
             raise _UnusableError(404, f"this run has no model {asked.model!r}, only {only!r}")
         if route.action not in _GENERATING:
-            return asked, None
+            return asked, None, ()
+        if offers.said_twice(request.body):
+            raise _UnusableError(400, "the request has a key twice in one object")
         try:
             streams = route.action is Action.STREAM
             said = WIRES[self.wire].read(data, asked.model, stream=streams, size=len(request.body))
+            names = offers.offered(said, data)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _UnusableError(400, f"the request cannot be read: {type(error).__name__}: {error}") from None
-        return replace(asked, stream=said.stream), said
+        return replace(asked, stream=said.stream), said, names
 
-    def _missing_grant(self, said: Conversation, body: bytes) -> str | None:
-        """What the hook says; concurrent first requests wait for its answer."""
-        if not said.tools or self.checked:
-            return None
+    def _first(self, said: Conversation, names: tuple[str, ...], request: Request) -> tuple[bool, str | None]:
+        """Whether it is the first request with tools, and what the hook says to it; concurrent ones wait for that."""
+        if not names or self._known() is not None:
+            return False, None
         with self._checking:
-            hook = self._hook
-            if hook is None:
-                return None
-            missing = hook(said, body)
+            if self._known() is not None:
+                return False, None
+            missing = self._hook(said, request.body) if self._hook is not None else None
             with self._lock:
                 self._hook = None
-            return missing
+                self._print = offers.fingerprint(names, request)
+            return True, missing
+
+    def _like_the_first(self, names: tuple[str, ...], request: Request) -> bool:
+        """Until the first turn the agent cannot act: all is the CLI's own. Later only what is like that turn is; a
+        request without tools may be a title, but a run does not hang on one.
+        """
+        known = self._known()
+        return known is None or offers.fingerprint(names, request) == known
+
+    def _known(self) -> Print | None:
+        with self._lock:
+            return self._print
 
     def _tell_end(self, connection: Connection, request: Request, end: End) -> None:
         status, fields, body = endings.ending(self.wire, end, self.ending_status)
@@ -228,7 +264,8 @@ class ModelGateway:
     def replied(self, flight: Flight, body: bytes, size: int) -> None:
         """The client has its answer: price it, record it, tell of it."""
         exchange = flight.exchange()
-        spent = self.ledger.priced(exchange)
+        cost = (flight.estimated_cost() if exchange.cost_usd is None else exchange.cost_usd) or 0.0
+        spent = self.ledger.priced(cost)
         fields = {
             "event": "reply", "number": exchange.number, "time": time.time(), "status": exchange.status,
             "latency": round(exchange.latency, 6), "first_byte": exchange.first_byte and round(exchange.first_byte, 6),
@@ -248,7 +285,7 @@ class ModelGateway:
         )
         if faults.limits(exchange):
             self.limited(exchange.status, None)
-        self._tell_budget(exchange, spent)
+        self._tell_budget(exchange, spent, cost)
 
     def sent(self, flight: Flight, asked: Asked) -> None:
         """The request is on its way to the provider: record it."""
@@ -259,12 +296,12 @@ class ModelGateway:
         fields = {"provider": self.upstream.provider, "status": status, "retry_after": wait}
         self._on_event("rate_limited", fields)
 
-    def _tell_budget(self, exchange: Exchange, spent: Spent) -> None:
+    def _tell_budget(self, exchange: Exchange, spent: Spent, cost: float) -> None:
         caps = self.ledger.caps
-        tokens = exchange.tokens.total if exchange.tokens is not None else 0
+        counted = exchange.tokens or exchange.estimate
         for what, limit, used, more in (
-            ("tokens", caps.tokens, spent.tokens, tokens),
-            ("cost", caps.cost_usd, spent.cost_usd, exchange.cost_usd or 0.0),
+            ("tokens", caps.tokens, spent.tokens, counted.total if counted is not None else 0),
+            ("cost", caps.cost_usd, spent.cost_usd, cost),
         ):
             if limit is not None and used >= limit > used - more:
                 self._on_event("budget", {"what": what, "limit": limit, "used": used})

@@ -27,11 +27,22 @@ class Ledger:
         self._faults: tuple[str, ...] = ()
         self._end: End | None = None
 
-    def begin(self, wire: str, said: Conversation, provider: str, missing: str | None) -> tuple[Flight, End | None]:
-        """Count a request if it may be made; else the end that it means. `missing`: the grant that it lacks."""
-        tools = bool(said.tools)
+    def begin(
+        self,
+        wire: str,
+        said: Conversation,
+        provider: str,
+        missing: str | None,
+        *,
+        names: tuple[str, ...] = (),
+        own: bool = True,
+    ) -> tuple[Flight, End | None]:
+        """Count a request if it may be made; else the end that it means. `missing`: the grant that it lacks. `names`
+        are the tools that it offers.
+        """
+        tools = bool(names)
         with self._lock:
-            flight = Flight(len(self._flights) + 1, wire, said, provider)
+            flight = Flight(len(self._flights) + 1, wire, said, provider, tools=names, own=own)
             end = self._end or (End("grant_missing", 0, missing) if missing is not None else None)
             end = end or self._spent.beyond(self.caps, tools=tools)
             if len(self._flights) < _MOST:
@@ -45,9 +56,20 @@ class Ledger:
             flight.finish("cap" if end.kind.startswith("cap_") else "refused", end.error)
         return flight, end
 
-    def finished(self, exchange: Exchange) -> End | None:
-        """A reply is settled: the end that it means for the run, if any."""
+    def refuse(self, wire: str, said: Conversation, provider: str, error: str, *, names: tuple[str, ...]) -> None:
+        """Note a request that is not the CLI's and goes nowhere; it ends nothing."""
         with self._lock:
+            if len(self._flights) < _MOST:
+                flight = Flight(len(self._flights) + 1, wire, said, provider, tools=names, own=False)
+                flight.finish("refused", error)
+                self._flights.append(flight)
+
+    def finished(self, exchange: Exchange) -> End | None:
+        """A reply is settled: the end that it means for the run, if any. One that is not the CLI's means none."""
+        with self._lock:
+            if not exchange.own:
+                self._spent = self._spent.answered(exchange)
+                return None
             before, self._faults = self._faults, (*self._faults[-_REMEMBERED:], exchange.fault)
             end = faults.end_of(exchange, before)
             self._spent = self._spent.answered(exchange)
@@ -55,10 +77,10 @@ class Ledger:
                 self._end = end
             return end
 
-    def priced(self, exchange: Exchange) -> Spent:
-        """Its cost is known: what was used so far."""
+    def priced(self, cost: float) -> Spent:
+        """A reply's cost is known: what was used so far."""
         with self._lock:
-            self._spent = self._spent.priced(exchange)
+            self._spent = self._spent.priced(cost)
             return self._spent
 
     def may_wait(self, seconds: float) -> bool:

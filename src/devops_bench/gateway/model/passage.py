@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Bytes of a whole reply, and of an error's body that is passed on.
 _MAX_WHOLE = 64 << 20
 _MAX_ERROR = 1 << 20
+_BAD_GATEWAY = 502
 
 
 class Passage:
@@ -70,7 +71,7 @@ class Passage:
             incoming.close()
             wait = faults.retry_after(incoming.fields, body)
             gateway.limited(incoming.status, wait)
-            if wait is None or not gateway.ledger.may_wait(wait):
+            if wait is None or not self._flight.own or not gateway.ledger.may_wait(wait):
                 return faults.Closed(incoming.status, incoming.fields, body)
             self._watch.sleep(wait)
 
@@ -135,11 +136,14 @@ class Passage:
     def _fail(self, word: str, text: str) -> None:
         """No whole reply came."""
         self._settle(word, text)
-        if self._answered or self._gateway.end is None:
+        if self._answered:
             self._connection.keep = False
             return
         with contextlib.suppress(OSError):
-            self._answer_end()
+            if self._gateway.end is not None:
+                self._answer_end()
+            else:
+                self._connection.send_fields(*endings.reply(self._gateway.wire, _BAD_GATEWAY, text))
 
     def _settle(self, fault: str = "", error: str = "", wait: float | None = None) -> End | None:
         """Nothing more will come: what it means for the run. Only the first time counts; what a client does with a
@@ -157,13 +161,13 @@ class Passage:
         self._connection.send_fields(status, fields, body)
 
     def _error_body(self, incoming: Incoming) -> bytes:
-        body = b""
+        body = bytearray()
         with contextlib.suppress(UpstreamError):
             for portion in incoming.chunks():
                 body += portion
                 if len(body) > _MAX_ERROR:
                     break
-        return body[:_MAX_ERROR]
+        return bytes(body[:_MAX_ERROR])
 
     def _keep(self, portion: bytes) -> None:
         room = self._gateway.recording.body_room - len(self._kept)

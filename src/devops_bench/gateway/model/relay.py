@@ -24,13 +24,13 @@ def relay(gateway: ModelGateway, connection: Connection, asked: Asked) -> None:
     watch = Watch(connection, gateway.patience.idle, gateway.patience.connect)
     try:
         with contextlib.closing(gateway.upstream.open(asked, watch)) as incoming:
-            body = b""
+            whole = bytearray()
             for portion in incoming.chunks():
-                body += portion
-                if len(body) > _MOST:
+                whole += portion
+                if len(whole) > _MOST:
                     raise UpstreamError("garbage", "the reply is too large")
             guard = gateway.guard()
-            body = body if guard is None else guard.data(body)
+            body = bytes(whole) if guard is None else guard.data(bytes(whole))
             status, fields = incoming.status, to_client(incoming.fields, guard)
     except UpstreamError as error:
         status, fields, body = endings.reply(gateway.wire, 502, str(error))
