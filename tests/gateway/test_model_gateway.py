@@ -13,6 +13,7 @@ import pytest
 
 from devops_bench.gateway.model import Caps, ModelGateway, Patience, Scripted, new_token
 from devops_bench.gateway.model.endings import FINAL
+from devops_bench.gateway.model.ledger import Ledger
 from devops_bench.models.scenario import scenario
 from devops_bench.models.wire import Conversation, Finish, Tokens
 from tests.models.clients import CLIENTS
@@ -337,3 +338,24 @@ def test_a_given_token_opens_it() -> None:
     token = new_token()
     with gateway(PLAYER, "openai", token=token) as one:
         assert one.token == token and ask(one).status_code == 200
+
+
+@pytest.mark.parametrize("hung_up", [False, True], ids=["without usage", "the client left"])
+def test_a_reply_that_tells_no_usage_counts_by_its_size(hung_up: bool) -> None:
+    ledger = Ledger(Caps(tokens=500), 0.0)
+    said = Conversation("m", "p", 0, (), (), True, 400)
+    flight, end = ledger.begin("openai", said, "openai", None, names=("bash",))
+    assert end is None
+    flight.begin(200, events=True)
+    delta = {"choices": [{"index": 0, "delta": {"content": "word " * 400}}]}
+    flight.feed(f"data: {json.dumps(delta)}\n\n".encode())
+    if not hung_up:
+        last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        flight.feed(f"data: {json.dumps(last)}\n\ndata: [DONE]\n\n".encode())
+    exchange = flight.finish("gone" if hung_up else "", "")
+    assert (exchange.tokens, exchange.estimate) == (None, Tokens(100, 500))
+    assert ledger.finished(exchange) is None
+    assert flight.exchange().cost_usd is None, "an estimate is no figure of the results"
+    assert (ledger.spent.tokens, ledger.spent.estimated) == (600, 600)
+    _, end = ledger.begin("openai", said, "openai", None, names=("bash",))
+    assert end is not None and end.kind == "cap_tokens"

@@ -112,5 +112,7 @@ def play(
             **more,
         )
         run = CliAgent(cli).run(task)
+        strangers = [one.number for one in gateway.exchanges() if one.tools and not one.own]
+        assert not strangers, f"turns of the CLI are not known as its own: {strangers}"
         calls = [call.tool for call in server.calls()] if server else []
         return Result(run, gateway.exchanges(), activity, bodies, calls, root / "workspace", root / "home", box.info())
