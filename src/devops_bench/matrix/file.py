@@ -30,7 +30,10 @@ def _listed(value: object) -> object:
 
 def _argv(value: object) -> object:
     """A single text is a command line: `mcp_server: npx server --flag`."""
-    return shlex.split(value) if isinstance(value, str) else value
+    try:
+        return shlex.split(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("has a quote that is not closed") from None
 
 
 def _comma_separated(value: object) -> object:
