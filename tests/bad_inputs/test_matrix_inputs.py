@@ -99,7 +99,9 @@ BAD = {
         "matrix.yaml:2: OPENAI_API_KEY is a secret", file="env:\n  OPENAI_API_KEY: sk-hunter2\n"
     ),
     "file holds a bad variable": Bad("matrix.yaml:1: 'A B' is not a variable name", file="env: {A B: x}\n"),
-    "file has an open quote": Bad("matrix.yaml:1: mcp_server has a quote that is not closed", file="mcp_server: npx 'x\n"),
+    "file has an open quote": Bad(
+        "matrix.yaml:1: mcp_server has a quote that is not closed", file="mcp_server: npx 'x\n"
+    ),
     "file sets a launch": Bad("matrix.yaml:1: unknown key 'dry_run'", file="dry_run: true\n"),
     "file names a missing task": Bad("no such task", {"MATRIX_TASKS": ""}, file="tasks: [gone]\n"),
 }

@@ -91,7 +91,7 @@ def test_a_record_that_cannot_be_written_is_reported(mode: SandboxMode, tmp_path
 
 def test_messages_pass_byte_for_byte(mode: SandboxMode, tmp_path: Path) -> None:
     with gateway(mode, tmp_path) as made, peer(made) as client:
-        client.raw(b'{ "jsonrpc":"2.0",  "id" : "odd id", "method":"logging/setLevel","params":{"z":1,"a":"\\u00e4"}}\n')
+        client.raw(b'{ "jsonrpc":"2.0",  "id" : "odd id", "method":"x/y","params":{"z":1,"a":"\\u00e4"}}\n')
         said = client.line()
         # The server puts a blank after each comma and none after a colon; a gateway that rewrites would not.
         assert said.startswith(b'{"jsonrpc":"2.0", "id":"odd id", "result":{"was":{"jsonrpc":"2.0", "id":"odd id"')
