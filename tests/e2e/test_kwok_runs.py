@@ -103,7 +103,7 @@ def test_a_control_plane_that_dies_makes_the_attempt_invalid_and_it_is_tried_aga
     lease = json.loads(next(world.state.glob("planes/*/lease.json")).read_text())
     os.kill(lease["plane"]["pid"], signal.SIGKILL)
     working(run_dir, 2)
-    (world.state / "scale-up__none__scripted" / "workspace" / "go").write_text("")
+    world.release("scale-up__none__scripted")
     done(run_dir, 180)
     first, second = of(run_dir, "combo_finished")
     assert (first["state"], first["class"], first["signature"]) == ("invalid", "infra", "control-plane-died")
@@ -150,7 +150,7 @@ def test_killing_everything_leaves_nothing_after_the_next_attach(world: World) -
         for rid in ("scale-up__none__scripted", "other__none__scripted"):
             workspace = world.state / rid / "workspace"
             if workspace.exists():
-                (workspace / "go").write_text("")
+                world.release(rid)
         return process.poll() is not None
 
     until(release, "the resumed run ends", 240)

@@ -102,7 +102,7 @@ def test_a_killed_supervisor_loses_nothing_and_resume_finishes_the_rest(world: W
     assert worker is not None and worker.alive(), "a running combo outlives its supervisor"
     assert world.call("resume", "--detach", run_dir.name).returncode == 0
     assert until(lambda: of(run_dir, "adopted"), "it is adopted")[0]["rid"] == "slow__none__scripted"
-    (world.state / "slow__none__scripted" / "workspace" / "go").write_text("")
+    world.release("slow__none__scripted")
     done(run_dir)
     assert world.call("attach", run_dir.name).returncode == 0
     finished = [e["rid"] for e in of(run_dir, "combo_finished")]
@@ -116,7 +116,7 @@ def test_attach_to_a_dead_supervisor_collects_and_says_how_to_go_on(world: World
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
     pid = json.loads((run_dir / "supervisor.json").read_text())["pid"]
     subprocess.run(["kill", "-KILL", str(pid)], check=True)
-    (world.state / "slow__none__scripted" / "workspace" / "go").write_text("")
+    world.release("slow__none__scripted")
     attached = world.call("attach", run_dir.name)
     assert attached.returncode == 3
     assert f"devops-bench resume {run_dir.name}" in attached.stderr
@@ -134,7 +134,7 @@ def test_a_combo_that_is_killed_is_invalid_then_tried_again(world: World) -> Non
     until(lambda: of(run_dir, "retry_planned"), "a retry is planned")
     until(lambda: len(of(run_dir, "combo_started")) == 2, "the second attempt starts")
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"][1:], "it works again")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
     first, second = of(run_dir, "combo_finished")
     assert (first["state"], first["class"], first["signature"]) == ("invalid", "infra", "process-died")
@@ -159,7 +159,7 @@ def test_stop_lets_combos_tear_down_and_resume_goes_on(world: World) -> None:
         [PROGRAM, "resume", run_dir.name], env=world.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     until(lambda: len([e for e in of(run_dir, "phase") if e["phase"] == "agent"]) > 1, "the agent works again")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     process.communicate(timeout=120)
     assert process.returncode == 0
     assert {(run_dir / rid / "status").read_text() for rid in (RID, "second__none__scripted")} == {"exit=0\n"}
@@ -172,7 +172,7 @@ def test_a_second_supervisor_of_a_run_is_refused(world: World) -> None:
     again = world.call("resume", run_dir.name)
     assert again.returncode == 4
     assert again.stderr.count("\n") == 1 and "already active" in again.stderr
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
     assert len(of(run_dir, "combo_started")) == 1
 
@@ -187,10 +187,10 @@ def test_the_same_combo_in_two_runs_waits_for_its_turn(world: World) -> None:
     second = world.launch(*world.matrix(task, max_parallel="2"))  # another matrix with the same combo
     until(lambda: of(second, "combo_waiting"), "the second waits")
     assert not of(second, "combo_started")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(first)
     until(lambda: [e for e in of(second, "phase") if e["phase"] == "agent"], "the second works")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(second)
     assert (second / RID / "status").read_text() == "exit=0\n"
 
@@ -256,7 +256,7 @@ def test_a_disk_that_fills_up_stops_the_launching_and_loses_nothing(world: World
             while True:
                 handle.write(bytes(1 << 16))
                 handle.flush()
-        (world.state / "slow__none__scripted" / "workspace" / "go").write_text("")
+        world.release("slow__none__scripted")
         until(lambda: not locks.held(run_dir), "the supervisor gives up", 90)
         assert not (run_dir / ".done").exists()
         filler.unlink()
@@ -281,7 +281,7 @@ def test_a_combo_that_somebody_else_stops_is_planned_again(world: World) -> None
     subprocess.run(["kill", "-TERM", str(of(run_dir, "combo_started")[0]["worker"]["pid"])], check=True)
     until(lambda: of(run_dir, "combo_replanned"), "it is planned again")
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"][1:], "it works again")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
     assert [e["state"] for e in of(run_dir, "combo_finished")] == ["stopped", "scored"]
 
@@ -303,7 +303,7 @@ def test_a_malformed_setting_refuses_the_resume_and_the_run_stays_resumable(worl
     assert refused.returncode == 2 and "BENCH_STALL_SEC" in refused.stderr and refused.stderr.count("\n") == 1
     assert world.call("resume", "--detach", run_dir.name).returncode == 0
     until(lambda: len([e for e in of(run_dir, "phase") if e["phase"] == "agent"]) > 1, "the agent works again")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
 
 
@@ -317,7 +317,7 @@ def test_attach_to_an_old_run_leaves_the_same_combo_of_a_new_run_alone(world: Wo
     new = world.launch(*world.matrix(task))
     until(lambda: [e for e in of(new, "phase") if e["phase"] == "agent"], "the new one works")
     assert world.call("attach", old.name).returncode == 3
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(new)
     assert (new / RID / "status").read_text() == "exit=0\n"
 
@@ -331,7 +331,7 @@ def test_the_combo_command_refuses_a_combo_that_is_active(world: World) -> None:
     until(workspace.exists, "the first one works")
     second = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert second.returncode == 2 and RID in second.stderr and second.stderr.count("\n") == 1
-    (workspace / "go").write_text("")
+    world.release(RID)
     out, err = first.communicate(timeout=60)
     assert first.returncode == 0, out + err
 

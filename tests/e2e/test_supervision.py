@@ -40,7 +40,7 @@ def test_two_launches_of_one_matrix_at_the_same_moment_make_one_run(world: World
     assert sorted(code for _, code in answers) in ([0, 0], [0, 4]), answers
     (run_dir,) = world.runs.iterdir()
     until(lambda: (world.state / RID / "workspace").exists(), "it works")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
     assert len(of(run_dir, "combo_started")) == 1
 
@@ -54,7 +54,7 @@ def test_a_launch_of_a_running_matrix_attaches_or_is_refused(world: World) -> No
     assert refused.returncode == 4
     assert len(list(world.runs.iterdir())) == 1
     until(lambda: (world.state / RID / "workspace").exists(), "it works")
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(first)
 
 
@@ -206,7 +206,7 @@ def test_hands_off_restarts_a_dead_supervisor_and_tells_of_the_end(world: World)
     os.kill(json.loads((run_dir / "supervisor.json").read_text())["pid"], signal.SIGKILL)
     until(lambda: of(run_dir, "adopted"), "the watchdog starts another supervisor", 60)
     assert not any("done" in kind for kind in kinds(heard)), "no completion before the end"
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
     until(lambda: "devops_bench_done" in kinds(heard), "people are told")
     assert kinds(heard).count("devops_bench_done") == 1 and "devops_bench_heartbeat" in kinds(heard)
@@ -261,7 +261,7 @@ def test_clean_leaves_what_is_active_alone(world: World) -> None:
     run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
     until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
     assert "nothing to remove" in world.call("clean").stdout
-    (world.state / RID / "workspace" / "go").write_text("")
+    world.release(RID)
     done(run_dir)
     assert (run_dir / RID / "status").read_text() == "exit=0\n"
     old = world.call("clean", "--runs-older-than", "0", "--yes")

@@ -64,15 +64,16 @@ def test_every_container_must_have_the_limit_on_the_real_api_too(kube: KubeClien
 
 
 def test_objects_are_found_by_name_selector_kind_and_namespace(kube: KubeClient, namespace: str) -> None:
-    kube.create(deployment("web", 2), namespace)
+    own = f"web-{namespace}"  # other tests have a web of theirs in this cluster
+    kube.create(deployment(own, 2), namespace)
     context = VerifyContext(kube=kube, namespace="default", limits=PATIENT)
     base = {"path": "spec.replicas", "op": "eq", "value": 2}
     table = [
-        ({"kind": "deploy", "resource_name": "web", "namespace": namespace}, PASS),
-        ({"kind": "deployments.apps", "selector": "app in (web)", "namespace": namespace}, PASS),
+        ({"kind": "deploy", "resource_name": own, "namespace": namespace}, PASS),
+        ({"kind": "deployments.apps", "selector": f"app in ({own})", "namespace": namespace}, PASS),
         ({"kind": "Deployment", "namespace": namespace}, PASS),
-        ({"kind": "Deployment", "selector": f"app=web,app!={namespace}", "namespace": "*"}, PASS),
-        ({"kind": "Deployment", "resource_name": "web"}, FAIL),
+        ({"kind": "Deployment", "selector": f"app={own},app!={namespace}", "namespace": "*"}, PASS),
+        ({"kind": "Deployment", "resource_name": own}, FAIL),
         ({"kind": "Deployment", "resource_name": "gone", "namespace": namespace}, FAIL),
         ({"kind": "Deployment", "selector": "a b", "namespace": namespace}, ERROR),
         ({"kind": "Namespace", "resource_name": namespace, "path": "status.phase", "value": "Active"}, PASS),
