@@ -42,7 +42,8 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:2380"}}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(
-		zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(log), zap.ErrorLevel)))
+		zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(log), zap.ErrorLevel),
+		zap.WithFatalHook(fatalHook(failed))))
 
 	server, err := embed.StartEtcd(config)
 	if err != nil {
@@ -61,4 +62,12 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// fatalHook makes of etcd's fatal log lines an ordered end. By itself its logger would leave with status 1 in the middle of
+// an end that was asked for, when the directory goes before the store does.
+type fatalHook func(error)
+
+func (failed fatalHook) OnWrite(entry *zapcore.CheckedEntry, _ []zapcore.Field) {
+	failed(fmt.Errorf("etcd: %s", entry.Message))
 }
