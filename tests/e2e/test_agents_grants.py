@@ -77,7 +77,7 @@ def _evidence(ran: Ran, with_mcp: bool) -> None:
     assert environment["agent"]["version"]
     assert environment["agent"]["cpu_sec"] > 0
     # The loop of `api` runs in the harness: only its commands count, a shell at a time.
-    assert environment["agent"]["rss_peak"] > (1 << 16 if agent == "api" else 1 << 20)
+    assert environment["agent"]["rss_peak"] > (1 << 16 if environment["agent"]["name"] == "api" else 1 << 20)
     assert environment["network"] == "closed"
     assert environment["auth_mode"] == "scripted"
     assert environment["model_gateway"]["requests"] == ran.record["model_turns"]
