@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from devops_bench.agents.base import AgentTask, Grants, Limits, ModelEndpoint
+from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.grants import grant_agent
+from devops_bench.clusters.kwok import Kwok
 from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec, detect
+from devops_bench.tasks.spec import ClusterNeeds
 
 MakeBox = Callable[..., Sandbox]
 
@@ -51,6 +55,20 @@ def box(mode: SandboxMode, make_box: MakeBox) -> Sandbox:
 def any_box(request: pytest.FixtureRequest, make_box: MakeBox) -> Sandbox:
     """Both kinds: what callers rely on must hold with and without isolation."""
     return make_box(request.getfixturevalue("mode" if request.param == "sandboxed" else "bare_mode"))
+
+
+@pytest.fixture
+def cluster(kube_binary: Path, tmp_path: Path) -> Iterator[Cluster]:
+    """An embedded cluster below tmp_path/state that has granted the agent its rights."""
+    root = tmp_path / "state"
+    root.mkdir(mode=0o700)
+    provider = Kwok(kube_binary, {"BENCH_RUN_STATE_ROOT": str(root), "HOME": str(tmp_path)})
+    made = provider.create("c0000001-boxes", ClusterNeeds(), root / "rid")
+    try:
+        grant_agent(made, ClusterNeeds())
+        yield made
+    finally:
+        provider.destroy(made)
 
 
 def task_for(

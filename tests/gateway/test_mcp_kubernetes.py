@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from devops_bench.agents import install
 from devops_bench.clusters.base import Cluster
-from devops_bench.clusters.grants import grant_agent
-from devops_bench.clusters.kwok import Kwok
 from devops_bench.gateway.mcp import McpGateway, default_server
 from devops_bench.sandbox import SandboxMode
-from devops_bench.tasks.spec import ClusterNeeds
-from tests.boxes import MakeBox, make_box, mode
+from tests.boxes import MakeBox, cluster, make_box, mode
 from tests.gateway.mcp_parts import RelayPeer, SocketPeer
 
-__all__ = ["make_box", "mode"]
+__all__ = ["cluster", "make_box", "mode"]
 pytestmark = [pytest.mark.sandbox, pytest.mark.kwok]
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: made, namespace: default}\ndata: {by: a tool}\n"
-
-
-@pytest.fixture
-def cluster(kube_binary: Path, tmp_path: Path) -> Iterator[Cluster]:
-    root = tmp_path / "state"
-    root.mkdir(mode=0o700)
-    provider = Kwok(kube_binary, {"BENCH_RUN_STATE_ROOT": str(root), "HOME": str(tmp_path)})
-    made = provider.create("c0000003-mcp", ClusterNeeds(), root / "rid")
-    try:
-        grant_agent(made, ClusterNeeds())
-        yield made
-    finally:
-        provider.destroy(made)
 
 
 def gateway(mode: SandboxMode, cluster: Cluster, tmp_path: Path, argv: tuple[str, ...] | None = None) -> McpGateway:

@@ -5,33 +5,16 @@ there.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from devops_bench.agents import get
 from devops_bench.clusters.base import Cluster
-from devops_bench.clusters.grants import grant_agent
-from devops_bench.clusters.kwok import Kwok
 from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec
-from devops_bench.tasks.spec import ClusterNeeds
 from tests.boxes import task_for
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.kwok]
-
-
-@pytest.fixture
-def cluster(kube_binary: Path, tmp_path: Path) -> Iterator[Cluster]:
-    root = tmp_path / "state"
-    root.mkdir(mode=0o700)
-    provider = Kwok(kube_binary, {"BENCH_RUN_STATE_ROOT": str(root), "HOME": str(tmp_path)})
-    made = provider.create("c0000001-sandbox", ClusterNeeds(), root / "rid")
-    try:
-        grant_agent(made, ClusterNeeds())
-        yield made
-    finally:
-        provider.destroy(made)
 
 
 def test_an_agent_works_on_its_cluster_and_reaches_nothing_else_of_it(
