@@ -16,7 +16,7 @@ from devops_bench.gateway.model.adc import Ambient, ambient
 from devops_bench.gateway.model.dial import Answered, Dialer, exchange
 from devops_bench.gateway.model.headers import to_provider
 from devops_bench.gateway.model.proxies import proxy_for
-from devops_bench.gateway.model.sockets import Origin
+from devops_bench.gateway.model.sockets import PORTS, Origin
 from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
 from devops_bench.gateway.model.watch import Watch
 from devops_bench.models.http import JSON
@@ -33,11 +33,6 @@ _URLS: Final[Mapping[str, str]] = {
     "openai-responses": "https://api.openai.com/v1",
 }
 _VERSION = re.compile(r"/(v1|v1beta|v1alpha)/")
-_METHODS: Final = {
-    Action.GENERATE: "generateContent",
-    Action.STREAM: "streamGenerateContent",
-    Action.COUNT: "countTokens",
-}
 # Of the query, what clients use. Others hold keys, or leave out what a reply is metered by (Google's `fields`).
 _QUERY: Final = frozenset(
     {"alt", "$alt", "beta", "api-version", "pagesize", "pagetoken", "limit", "after", "after_id", "before_id"}
@@ -121,7 +116,7 @@ class Forward:
             path = f"/{found[1] if found else 'v1beta'}/models"
             if route.model is not None:
                 path += f"/{quote(route.model, safe='@:')}"
-            path += f":{_METHODS[route.action]}" if route.action in _METHODS else ""
+            path += f":{vertex.METHODS[route.action]}" if route.action in vertex.METHODS else ""
             return self._prefix.removesuffix(f"/{found[1]}" if found else "/v1beta") + path + query
         path = _PATHS[route.wire][Action.GENERATE if route.action is Action.STREAM else route.action]
         if route.action is Action.SHOW:
@@ -158,7 +153,7 @@ def _origin(url: str, provider: str) -> tuple[Origin, str]:
     """Origin and path of a base URL. Raises ConfigError; the URL may hold a password and is not shown."""
     try:
         parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        port = parts.port or PORTS[parts.scheme]
     except (ValueError, KeyError):
         parts, port = urlsplit(""), 0
     if not parts.hostname or parts.username is not None:

@@ -10,7 +10,7 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,6 +21,7 @@ from devops_bench.gateway.model.watch import Watch
 
 T = TypeVar("T")
 
+PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 _SLICE: Final = 256 << 10
 _MAX_PROXY_HEAD: Final = 16 << 10
 
@@ -37,7 +38,7 @@ class Origin:
     def authority(self) -> str:
         """The Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == {"http": 80, "https": 443}[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 class Socket:

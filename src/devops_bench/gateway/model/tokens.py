@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from devops_bench.errors import ConfigError
 from devops_bench.gateway.model.dial import Dialer, exchange
 from devops_bench.gateway.model.proxies import proxy_for
-from devops_bench.gateway.model.sockets import Origin
+from devops_bench.gateway.model.sockets import PORTS, Origin
 from devops_bench.gateway.model.upstream import UpstreamError
 from devops_bench.gateway.model.watch import Watch
 from devops_bench.models.replies.draft import mapping, parsed
@@ -57,9 +57,9 @@ def fetch(
 ) -> Fetched:
     """One request over a connection of its own. Raises UpstreamError, watch.ClientGone, ValueError for a bad URL."""
     parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if parts.scheme not in PORTS or not parts.hostname:
         raise ValueError(f"{url!r} is no address of a token endpoint")
-    origin = Origin(parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme])
+    origin = Origin(parts.scheme, parts.hostname, parts.port or PORTS[parts.scheme])
     dialer = Dialer(origin, proxy_for(origin.scheme, origin.host, env))
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:

@@ -18,7 +18,7 @@ ANTHROPIC_VERSION: Final = "vertex-2023-10-16"
 # Regions that stand for several have hosts of another form.
 _MULTI: Final = frozenset({"us", "eu"})
 _LOCATION = re.compile(r"[a-z]+(-[a-z0-9]+)*\Z")
-_METHODS: Mapping[Action, str] = {
+METHODS: Final[Mapping[Action, str]] = {
     Action.GENERATE: "generateContent",
     Action.STREAM: "streamGenerateContent",
     Action.COUNT: "countTokens",
@@ -41,7 +41,7 @@ def base_url(location: str) -> str:
 
 def google_path(project: str, location: str, model: str, action: Action) -> str:
     """The path of a request to a Gemini model."""
-    return f"{_publisher(project, location, 'google')}/models/{quote(model, safe='@')}:{_METHODS[action]}"
+    return f"{_publisher(project, location, 'google')}/models/{quote(model, safe='@')}:{METHODS[action]}"
 
 
 def anthropic_path(project: str, location: str, model: str, *, stream: bool, count: bool) -> str:
