@@ -12,7 +12,9 @@ import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devops_bench.tasks.checks import Strict
 
 _BYTES = (
     'def bytes: tostring | capture("^(?<n>[0-9.]+)(?<u>[A-Za-z]*)$") | (.n | tonumber) * '
@@ -21,13 +23,7 @@ _BYTES = (
 _UNITS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-class Base(BaseModel):
-    """Strict, closed and immutable, as everything read from a task's files."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class OfContainer(Base):
+class OfContainer(Strict):
     """A fault of pods that have a container like this: its image (RE2), and a jq condition on the container.
 
     `namespace` and `pod` (a jq condition on the pod) narrow it. With `container`, only the container of that name fails
@@ -159,7 +155,7 @@ class SlowStart(OfContainer):
         return [_pod(name, self.selector(pending), "Running", self.state(_RUNNING_UNREADY), []), ready]
 
 
-class ReadinessGate(Base):
+class ReadinessGate(Strict):
     """Pods with the readiness gate `condition` wait for somebody to set it, and nobody does.
 
     Their containers are ready, the pods are not. Set by hand, the condition makes the pod ready, as a kubelet would.
@@ -188,7 +184,7 @@ class ReadinessGate(Base):
         return [first, _pod(f"{name}-met", {"matchExpressions": met}, "Running", _ALL_READY, [], ready=True)]
 
 
-class VolumeAttach(Base):
+class VolumeAttach(Strict):
     """The volume of a claim whose name matches `claim` (RE2) cannot be attached: ContainerCreating for ever."""
 
     fault: Literal["volume-attach"]
@@ -208,7 +204,7 @@ class VolumeAttach(Base):
         return [_pod(name, selector, "Pending", containers, [("FailedAttachVolume", self.message)])]
 
 
-class NodeDown(Base):
+class NodeDown(Strict):
     """A node with these labels is not ready. It starts when setup sets the label: a plane boots with ready nodes."""
 
     fault: Literal["node-down"]
