@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from devops_bench.gateway.model.caps import End
 from devops_bench.models.exchange import Exchange
-from devops_bench.models.replies.draft import mapping, parsed
+from devops_bench.models.replies.draft import items, mapping, parsed
 
 # Too many requests, unavailable, overloaded (Anthropic).
 RATE_LIMITS: Final = frozenset({429, 503, 529})
@@ -85,7 +85,7 @@ def retry_after(fields: tuple[tuple[str, str], ...], body: bytes) -> float | Non
             return max(0.0, email.utils.parsedate_to_datetime(told).timestamp() - time.time())
         except (TypeError, ValueError, OverflowError):
             return None
-    for detail in _details(body):
+    for detail in items(_error(body).get("details")):
         if found := _DELAY.fullmatch(str(detail.get("retryDelay", ""))):
             return float(found[1])
     return None
@@ -97,11 +97,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < 1e9 else None
-
-
-def _details(body: bytes) -> list[Mapping[str, Any]]:
-    details = _error(body).get("details")
-    return [one for one in details if isinstance(one, Mapping)] if isinstance(details, list) else []
 
 
 def _error(body: bytes) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devops_bench.models.http import Request
+from devops_bench.models.replies.draft import items, mapping
 from devops_bench.models.wire import Conversation
 
 # Tools that a provider runs by itself have no declaration. Gemini names them by a key beside this one ...
@@ -33,19 +34,15 @@ def offered(said: Conversation, document: Mapping[str, Any]) -> tuple[str, ...]:
 
 def provider_tools(document: object) -> Iterator[str]:
     """Tools that the provider itself runs (web search, code): no answer of ours passes them."""
-    if not isinstance(document, Mapping):
-        return
-    tools = document.get("tools")
-    for tool in tools if isinstance(tools, list) else []:
-        if not isinstance(tool, Mapping):
-            continue
+    told = mapping(document)
+    for tool in items(told.get("tools")):
         kind = tool.get("type")
         if kind is None and "name" not in tool:
             yield from (str(key) for key in tool if key not in _FUNCTIONS)
         elif ("name" not in tool and kind not in _NAMED_TYPES) or str(kind).startswith(_SERVER_TYPES):
             yield str(kind)
     # An empty object is how OpenAI's search is asked for with its defaults.
-    yield from (key for key in _OPTIONS if document.get(key) not in (None, False, []))
+    yield from (key for key in _OPTIONS if told.get(key) not in (None, False, []))
 
 
 def said_twice(body: bytes) -> bool:
