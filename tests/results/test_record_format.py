@@ -15,7 +15,8 @@ from devops_bench.results.record import (
     terminal_reason,
     tool_names,
 )
-from devops_bench.tasks.spec import Category, CheckGroup, Entry, Infrastructure, ParseFailure, PodHealthy, TaskSpec
+from devops_bench.tasks.checks import PodHealthy
+from devops_bench.tasks.spec import Category, CheckGroup, Entry, Infrastructure, ParseFailure, TaskSpec
 
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(

@@ -8,8 +8,8 @@ import pytest
 
 from devops_bench.errors import ConfigError, TaskError
 from devops_bench.tasks import load_task
+from devops_bench.tasks.checks import AnswerCheck, Group, ScriptCheck
 from devops_bench.tasks.foreign import import_all, import_one, read, resolve_prompt, seconds
-from devops_bench.tasks.spec import AnswerCheck, Group, ScriptCheck
 
 TASK = """\
 script:

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from devops_bench.tasks.spec import Check, Entry, Role, Severity
+from devops_bench.tasks.checks import Check
+from devops_bench.tasks.spec import Entry, Role, Severity
 from devops_bench.verification import EntryResult, Limits, Status, Verdict
 
 CHECK: TypeAdapter[Check] = TypeAdapter(Check)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devops_bench.tasks.spec import Across, Op
+from devops_bench.tasks.checks import Across, Op
 from devops_bench.verification.matching import Document, Expectation, judge
 from devops_bench.verification.verdict import Status
 

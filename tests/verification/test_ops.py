@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devops_bench.tasks.spec import Op
+from devops_bench.tasks.checks import Op
 from devops_bench.verification.ops import MISSING, BadExpectation, compiled, equal, holds, show
 
 TABLE: list[tuple[Op, Any, Any, bool]] = [

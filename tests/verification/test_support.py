@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from devops_bench.tasks.spec import CHECK_TYPES
+from devops_bench.tasks.checks import CHECK_TYPES
 from devops_bench.verification import unsupported
 
 from .builders import entry

@@ -16,9 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from devops_bench.errors import TaskError
 from devops_bench.kube import Deadline, KubeClient
+from devops_bench.tasks.checks import Check, CheckBase
 from devops_bench.tasks.entries import first_problem
 from devops_bench.tasks.semantics import check_problems
-from devops_bench.tasks.spec import Check, CheckBase, Entry, TaskSpec
+from devops_bench.tasks.spec import Entry, TaskSpec
 from devops_bench.tasks.yaml_source import parse, read_text
 from devops_bench.verification.changes import Changes
 from devops_bench.verification.context import Limits, VerifyContext

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from devops_bench.tasks import placeholders
-from devops_bench.tasks.spec import (
+from devops_bench.tasks.checks import (
     CheckBase,
     DryRun,
     FileCheck,
@@ -21,8 +21,8 @@ from devops_bench.tasks.spec import (
     Reachable,
     ResourceProperty,
     ScalingComplete,
-    TaskSpec,
 )
+from devops_bench.tasks.spec import TaskSpec
 
 _COMMAND = re.compile(r"^\s*(kubectl|git|sed|helm|kustomize|python3?)\s")
 _WORD = re.compile(r"[a-z0-9][a-z0-9'-]*")

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from devops_bench.tasks.checks import CHECK_TYPES, Group
 from devops_bench.tasks.semantics import entry_problems
-from devops_bench.tasks.spec import CHECK_TYPES, Entry, Group, ParseFailure
+from devops_bench.tasks.spec import Entry, ParseFailure
 from devops_bench.tasks.suggest import did_you_mean, explain, kind_of
 from devops_bench.tasks.yaml_source import Document, Loc
 

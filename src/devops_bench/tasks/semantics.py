@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
-from devops_bench.tasks.spec import (
+from devops_bench.tasks.checks import (
     Access,
     AnswerCheck,
     AuditCheck,
@@ -18,21 +18,19 @@ from devops_bench.tasks.spec import (
     CloudResourceProperty,
     CommandCheck,
     DryRun,
-    Entry,
     FileCheck,
     GitRepoSync,
     Group,
     HttpProbe,
-    Mode,
     Op,
     Place,
     PodExec,
     Reachable,
     ResourceProperty,
-    Role,
     ScalingComplete,
     ScriptCheck,
 )
+from devops_bench.tasks.spec import Entry, Mode, Role
 
 Loc = tuple[str | int, ...]
 Problem = tuple[Loc, str]

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from devops_bench.kube import Deadline, KubeUnknownKind
-from devops_bench.tasks.spec import Entry, GitRepoSync, IdentityPreserved
+from devops_bench.tasks.checks import GitRepoSync, IdentityPreserved
+from devops_bench.tasks.spec import Entry
 from devops_bench.verification.checks import git
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.context import VerifyContext

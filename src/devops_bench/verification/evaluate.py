@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from devops_bench.errors import BenchError
-from devops_bench.tasks.spec import Check, Entry, Group
+from devops_bench.tasks.checks import Check, Group
+from devops_bench.tasks.spec import Entry
 from devops_bench.verification.bounded import side_by_side
 from devops_bench.verification.checks.access import access
 from devops_bench.verification.checks.audit import audit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devops_bench.tasks.spec import Across, Op
+from devops_bench.tasks.checks import Across, Op
 from devops_bench.verification.ops import MISSING, BadExpectation, holds, show
 from devops_bench.verification.paths import BadPath, TooManyMatches, compile_path
 from devops_bench.verification.verdict import Verdict, errored, failed, passed

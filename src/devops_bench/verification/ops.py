@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
-from devops_bench.tasks.spec import Op
+from devops_bench.tasks.checks import Op
 from devops_bench.verification import quantity
 
 _LONGEST_TEXT = 1 << 20  # characters given to a regular expression

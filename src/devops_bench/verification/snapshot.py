@@ -12,10 +12,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from devops_bench.kube import Deadline, KubeClient, KubeUnavailable, Resource
-from devops_bench.tasks.spec import (
+from devops_bench.tasks.checks import (
     Check,
     DryRun,
-    Entry,
     Group,
     IdentityPreserved,
     PodHealthy,
@@ -23,6 +22,7 @@ from devops_bench.tasks.spec import (
     ResourceProperty,
     ScalingComplete,
 )
+from devops_bench.tasks.spec import Entry
 
 ALL_NAMESPACES = "*"
 REACHABILITY = (

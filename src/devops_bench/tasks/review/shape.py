@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from devops_bench.tasks.review.subject import Hit, Subject
-from devops_bench.tasks.spec import (
+from devops_bench.tasks.checks import (
     Access,
     Across,
     AuditCheck,
@@ -21,16 +20,16 @@ from devops_bench.tasks.spec import (
     Group,
     HttpProbe,
     IdentityPreserved,
-    Mode,
     Op,
     PodExec,
     PodHealthy,
     Reachable,
     ResourceProperty,
-    Role,
     ScalingComplete,
     ScriptCheck,
 )
+from devops_bench.tasks.review.subject import Hit, Subject
+from devops_bench.tasks.spec import Mode, Role
 from devops_bench.tasks.suggest import did_you_mean
 
 PROVIDERS = ("none", "kwok", "kind", "gke", "existing")

@@ -10,8 +10,9 @@ from typing import Any
 
 from devops_bench.errors import TaskError
 from devops_bench.tasks.catalogue import FoundTask
+from devops_bench.tasks.checks import CheckBase, Group
 from devops_bench.tasks.loader import load_task
-from devops_bench.tasks.spec import CheckBase, Entry, Group, TaskSpec
+from devops_bench.tasks.spec import Entry, TaskSpec
 from devops_bench.tasks.yaml_source import Document, Loc, parse, parse_all, read_text
 
 _TEXT_LIMIT = 1 << 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from devops_bench.kube import KubeClient
-from devops_bench.tasks.spec import Access, Request
+from devops_bench.tasks.checks import Access, Request
 from devops_bench.verification.scope import CannotEvaluate, Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from devops_bench.tasks.spec import AuditCheck
+from devops_bench.tasks.checks import AuditCheck
 from devops_bench.verification.scope import CannotEvaluate, Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 

@@ -13,7 +13,7 @@ from devops_bench.kube import (
     KubeNotFound,
     KubeUnavailable,
 )
-from devops_bench.tasks.spec import DryRun
+from devops_bench.tasks.checks import DryRun
 from devops_bench.verification import structured
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.ops import compiled

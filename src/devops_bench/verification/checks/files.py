@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devops_bench.tasks.spec import FileCheck
+from devops_bench.tasks.checks import FileCheck
 from devops_bench.verification import confined, structured
 from devops_bench.verification.matching import Document, Expectation, judge
 from devops_bench.verification.scope import CannotEvaluate, Scope

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devops_bench.kube import Deadline
-from devops_bench.tasks.spec import GitRepoSync
+from devops_bench.tasks.checks import GitRepoSync
 from devops_bench.verification import structured
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.matching import Document, Expectation, judge

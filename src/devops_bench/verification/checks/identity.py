@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devops_bench.kube import KubeUnknownKind
-from devops_bench.tasks.spec import IdentityPreserved
+from devops_bench.tasks.checks import IdentityPreserved
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from devops_bench.tasks.spec import Place, Reachable
+from devops_bench.tasks.checks import Place, Reachable
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.netpol import End, Labels, decide, pod_end
 from devops_bench.verification.scope import Scope

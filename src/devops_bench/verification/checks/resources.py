@@ -7,7 +7,7 @@ from typing import Any
 
 from devops_bench.kube import KubeUnknownKind
 from devops_bench.kube.selectors import parse
-from devops_bench.tasks.spec import Op, ResourceProperty
+from devops_bench.tasks.checks import Op, ResourceProperty
 from devops_bench.verification.matching import Document, Expectation, judge
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.snapshot import ALL_NAMESPACES

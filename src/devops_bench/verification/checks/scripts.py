@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devops_bench.tasks.spec import AnswerCheck, ScriptCheck
+from devops_bench.tasks.checks import AnswerCheck, ScriptCheck
 from devops_bench.verification.matching import Document, Expectation, judge
 from devops_bench.verification.scope import CannotEvaluate, Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed

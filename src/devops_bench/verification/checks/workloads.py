@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from devops_bench.tasks.spec import PodHealthy, ScalingComplete
+from devops_bench.tasks.checks import PodHealthy, ScalingComplete
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, failed, passed
