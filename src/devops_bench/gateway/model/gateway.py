@@ -102,7 +102,7 @@ class ModelGateway:
         self.recording = Recording(record, redactor or Redactor())
         self.recording.hide({"GATEWAY_TOKEN": self.token, **upstream.secrets()})
         prices.preload(upstream.provider)
-        self._guard: tuple[Mapping[str, str], Redactor | None] = ({}, None)
+        self._guard: tuple[Mapping[str, str], Redactor] = ({}, Redactor(shapes=False))
         self.ledger = Ledger(caps or Caps(), self.patience.wait)
         self._on_event = on_event
         self._hook = first_request
@@ -251,13 +251,13 @@ class ModelGateway:
 
     # What `Passage` and `relay` report.
 
-    def guard(self) -> Redactor | None:
-        """Takes the keys in use out of what goes to the client; None when there are none."""
+    def guard(self) -> Redactor:
+        """Takes the keys in use out of what goes to the client; it changes nothing where there are none."""
         hidden = self.upstream.secrets()
         with self._lock:
             known, guard = self._guard
             if known != hidden:
-                guard = Redactor(hidden, least=1, shapes=False) if hidden else None
+                guard = Redactor(hidden, least=1, shapes=False)
                 self._guard = (dict(hidden), guard)
             return guard
 

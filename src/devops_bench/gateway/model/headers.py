@@ -30,12 +30,11 @@ def to_provider(fields: Fields, token: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in kept if name.lower() not in dropped and not (token and token in value)]
 
 
-def to_client(fields: Fields, guard: Redactor | None) -> list[tuple[str, str]]:
+def to_client(fields: Fields, guard: Redactor) -> list[tuple[str, str]]:
     """The provider's headers without those of the hop; `guard` takes out keys that it reflects."""
     kept = list(fields)
     dropped = _HOP | _FROM_PROVIDER | _named(kept)
-    passed = [(name, value) for name, value in kept if name.lower() not in dropped]
-    return passed if guard is None else [(guard.text(name), guard.text(value)) for name, value in passed]
+    return [(guard.text(name), guard.text(value)) for name, value in kept if name.lower() not in dropped]
 
 
 def _named(fields: Fields) -> set[str]:

@@ -87,11 +87,10 @@ class Passage:
         flight.begin(incoming.status, events=events)
         connection.begin_fields(incoming.status, to_client(incoming.fields, guard))
         self._answered = True
-        hidden = guard.stream() if guard is not None else None
+        hidden = guard.stream()
         for raw in incoming.chunks():
-            self._pass(raw if hidden is None else hidden.feed(raw))
-        if hidden is not None:
-            self._pass(hidden.flush())
+            self._pass(hidden.feed(raw))
+        self._pass(hidden.flush())
         self._settle()
         connection.end()
 
@@ -111,7 +110,7 @@ class Passage:
                 raise UpstreamError("garbage", f"the reply is larger than {_MAX_WHOLE} bytes")
             body += portion
         guard = self._gateway.guard()
-        whole = bytes(body) if guard is None else guard.data(bytes(body))
+        whole = guard.data(bytes(body))
         self._flight.feed(whole)
         self._keep(whole)
         if self._settle() is not None:
@@ -121,8 +120,7 @@ class Passage:
     def _refused(self, incoming: Incoming) -> None:
         """The provider says no."""
         gateway, guard = self._gateway, self._gateway.guard()
-        status, body = incoming.status, self._error_body(incoming)
-        body = body if guard is None else guard.data(body)
+        status, body = incoming.status, guard.data(self._error_body(incoming))
         self._flight.begin(status, events=False)
         self._flight.feed(body)
         self._keep(body)

@@ -30,7 +30,7 @@ def relay(gateway: ModelGateway, connection: Connection, asked: Asked) -> None:
                 if len(whole) > _MOST:
                     raise UpstreamError("garbage", "the reply is too large")
             guard = gateway.guard()
-            body = bytes(whole) if guard is None else guard.data(bytes(whole))
+            body = guard.data(bytes(whole))
             status, fields = incoming.status, to_client(incoming.fields, guard)
     except UpstreamError as error:
         status, fields, body = endings.reply(gateway.wire, 502, str(error))
