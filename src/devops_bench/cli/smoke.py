@@ -64,8 +64,7 @@ def command(configs: tuple[str, ...], real: bool, model: str | None, timeout_sec
 def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, ...]:
     """The configurations; those of agents without a model are left out. Raises ConfigError when none is left."""
     from devops_bench import agents
-    from devops_bench.matrix.presets import Place, parse_configs
-    from devops_bench.smoke.plan import SKIPPED
+    from devops_bench.matrix.presets import NO_MODEL, Place, parse_configs
 
     texts = list(given) or env.get("MATRIX_AGENT_CONFIGS", "").split()
     if not texts:
@@ -76,7 +75,7 @@ def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, .
             raise ConfigError("no agent is installed", fix="run `devops-bench agents install gemini`, or another")
         return parsed
     parsed, _ = parse_configs(texts, Place("MATRIX_AGENT_CONFIGS" if not given else None))
-    chosen = tuple(config for config in parsed if config.agent not in SKIPPED)
+    chosen = tuple(config for config in parsed if config.agent not in NO_MODEL)
     if not chosen:
         raise ConfigError(f"{', '.join(texts)} ask no model", fix="name a configuration of another agent")
     for config in chosen:

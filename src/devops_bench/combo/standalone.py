@@ -64,7 +64,7 @@ def read(source: Path, flags: Mapping[str, Any], env: Mapping[str, str]) -> Stan
     features = "+mcp" if settings.flag("BENCH_USE_MCP", env) else ""
     features += "+skills" if env.get("AGENT_SKILLS_PATHS", "").strip() else ""
     config, _notes = presets.parse_config(agent + features, presets.Place("BENCH_AGENT_TYPE"))
-    model = env.get("AGENT_MODEL", "").strip() or ("none" if config.agent in {"noop", "scripted"} else None)
+    model = env.get("AGENT_MODEL", "").strip() or ("none" if config.agent in presets.NO_MODEL else None)
     if model is None:
         raise ConfigError("no model given", fix="set AGENT_MODEL")
     limit = _limit(get("limit", "EVAL_LIMIT"))

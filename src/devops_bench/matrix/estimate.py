@@ -18,6 +18,7 @@ from typing import Any
 
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import Combo, Plan
+from devops_bench.matrix.presets import NO_MODEL
 
 RUNS_MAX = 50  # newest first: older ones measured another program
 # Seconds of a combo beside its agent (cluster, setup, verification, teardown), where nothing was measured yet.
@@ -25,7 +26,6 @@ PROVIDER_DEFAULT: Mapping[str, float] = {"none": 5, "kwok": 15, "existing": 30, 
 # Seconds of the agent where nothing was measured yet: one that asks no model, and one that does.
 AGENT_DEFAULT = 300.0
 AGENT_WITHOUT_MODEL = 5.0
-_NO_MODEL = frozenset({"noop", "scripted"})
 _SCORED = frozenset({"scored", "failed"})
 
 Key = tuple[str, str, str]
@@ -113,7 +113,7 @@ def _overhead(combo: Combo) -> float:
 
 
 def _agent(combo: Combo) -> float:
-    quick = combo.config.agent in _NO_MODEL or combo.model.startswith("scripted:")
+    quick = combo.config.agent in NO_MODEL or combo.model.startswith("scripted:")
     return AGENT_WITHOUT_MODEL if quick else AGENT_DEFAULT
 
 

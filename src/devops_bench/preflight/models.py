@@ -12,11 +12,9 @@ from devops_bench.errors import BenchError, ConfigError
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Plan
+from devops_bench.matrix.presets import NO_MODEL
 from devops_bench.models.providers import SCRIPTED_PREFIX, Resolved, bare, is_scripted, provider_of, resolve
 from devops_bench.tasks.suggest import did_you_mean
-
-# Agents that ask no model.
-NO_MODEL = frozenset({"noop", "scripted"})
 
 
 def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False) -> list[Finding]:

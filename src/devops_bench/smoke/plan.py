@@ -10,14 +10,13 @@ from pathlib import Path
 from devops_bench.matrix import ids
 from devops_bench.matrix.expand import plan_of
 from devops_bench.matrix.plan import AgentConfig, Plan, PlanOptions
+from devops_bench.matrix.presets import NO_MODEL
 from devops_bench.matrix.select import select_tasks
 from devops_bench.matrix.spec import MatrixSpec, TaskRef
 from devops_bench.smoke import scenarios
 
 DATA = Path(__file__).resolve().parent / "data"
 WORKSPACE, CLUSTER = "smoke-workspace", "smoke-cluster"
-SKIPPED = frozenset({"noop", "scripted"})
-"""Agents that ask no model: a smoke test of them would say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,8 @@ class SmokeOptions:
 
 def plan(configs: Sequence[AgentConfig], options: PlanOptions, smoke: SmokeOptions, work: Path) -> Plan:
     """The plan; scenario files are written into `work`. Raises ConfigError when no configuration asks a model."""
-    chosen = tuple(config for config in configs if config.agent not in SKIPPED)
+    # A smoke test of an agent that asks no model would say nothing.
+    chosen = tuple(config for config in configs if config.agent not in NO_MODEL)
     scenarios.write(work, chosen)
     merged = replace(
         options,

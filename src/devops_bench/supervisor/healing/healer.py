@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devops_bench.errors import BenchError
+from devops_bench.matrix.presets import NO_MODEL
 from devops_bench.paths import atomic_write, private_dir
 from devops_bench.settings import FailureClass
 from devops_bench.supervisor.healing import STOPS
@@ -104,8 +105,6 @@ class Healer:
         core = self._of
         combo = core.combos[rids[0]]
         status = core.state.combos[rids[0]]
-        from devops_bench.supervisor.schedule.jobs import NO_MODEL
-
         checks = core.env.get(CHECKS, "").strip()
         order = Order(
             root=str(self._root),

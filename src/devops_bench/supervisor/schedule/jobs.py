@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from devops_bench.errors import BenchError
 from devops_bench.matrix.plan import Combo, Plan
+from devops_bench.matrix.presets import NO_MODEL
 from devops_bench.models.providers import provider_of
-
-NO_MODEL = frozenset({"noop", "scripted"})
 
 
 @dataclass(frozen=True, slots=True)
