@@ -19,15 +19,13 @@ def listed(text: str) -> frozenset[str]:
 class Grammar:
     """How a program reads its arguments.
 
-    `values`: long options that take one. `letters`: short ones that do. `unknown_takes_value`: what an option that is
-    not listed in `flags` or `values` does with the next argument. `prefixes`: an option may be shortened (argparse).
-    `one_dash`: long options have one dash or two (Go's flag package).
+    `values`: long options that take one, `flags`: long ones that do not. `letters`: short ones that take one.
+    `prefixes`: an option may be shortened (argparse). `one_dash`: long options have one dash or two (Go's flags).
     """
 
     values: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     letters: str = ""
-    unknown_takes_value: bool = False
     prefixes: bool = False
     one_dash: bool = False
 
@@ -77,8 +75,7 @@ def _long(text: str, todo: list[str], grammar: Grammar, options: list[tuple[str,
             value = value if sign else (todo.pop(0) if todo else "")
             options.extend((known, value) for known in meant)
             return
-    takes = name in grammar.values or (grammar.unknown_takes_value and name not in grammar.flags)
-    if not sign and takes and todo:
+    if not sign and name in grammar.values and todo:
         value = todo.pop(0)
     options.append((name, value))
 

@@ -7,7 +7,6 @@ within milliseconds and end at once, and because `http.server` costs more to imp
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import threading
 import zlib
@@ -230,15 +229,6 @@ class Connection:
         with contextlib.suppress(OSError):
             while self._sock.recv(4096):
                 pass
-
-    def gone(self) -> bool:
-        """Whether the client has hung up; asks without waiting."""
-        poll = select.poll()
-        poll.register(self._sock, select.POLLIN)
-        try:
-            return bool(poll.poll(0)) and not self._sock.recv(1, socket.MSG_PEEK)
-        except OSError:
-            return True
 
     def discard(self) -> None:
         """Read what is left of a body that was not wanted, within bounds."""

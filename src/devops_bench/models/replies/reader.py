@@ -65,11 +65,6 @@ class ReplyReader:
         """What is known now."""
         return self._draft.heard(final=self._final, readable=self._good or not self._bad)
 
-    @property
-    def garbage(self) -> bool:
-        """Whether what came so far cannot be read at all."""
-        return self._bad and not self._good
-
     def _event(self, data: bytes) -> None:
         if data.strip() == b"[DONE]":
             return
