@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from devops_bench.guard.judge import GUARDED, judge_command
 from devops_bench.guard.types import Call, GuardContext, Refusal, Rule
+from devops_bench.guard.watch import scan_log_line
 from devops_bench.guard.words import listed
 
 _CHANGING = listed(
@@ -83,9 +85,6 @@ def _cluster_part(path: str) -> str:
 
 
 def _command(words: tuple[str, ...], args: Mapping[str, Any], context: GuardContext) -> Refusal | None:
-    from devops_bench.guard.judge import GUARDED, judge_command
-    from devops_bench.guard.watch import scan_log_line
-
     for name, value in args.items():
         if _plain(name) not in _COMMAND_ARGS:
             continue
