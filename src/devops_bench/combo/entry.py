@@ -31,8 +31,6 @@ from devops_bench.settings import ComboState, FailureClass
 
 _plan: list[Plan] = []
 _redactor: list[Redactor] = []
-# What an agent imports only when it runs; paid once in the fork server instead of in every combo.
-HEAVY = {"api": ("devops_bench.agents.mcp_client",)}
 
 
 def preload(run_dir: Path) -> None:
@@ -57,8 +55,6 @@ def preload(run_dir: Path) -> None:
     if any(combo.provider == "kwok" for combo in plan.combos):
         _ask_control_plane()
     used = {combo.config.agent for combo in plan.combos}
-    for name in (name for agent, names in HEAVY.items() if agent in used for name in names):
-        import_module(name)
     for key in used:
         with contextlib.suppress(BenchError, ImportError):
             agents.get(key)  # imports its adapter
