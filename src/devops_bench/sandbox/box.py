@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -321,15 +322,22 @@ def _write_inside(home: Path, folder: str, name: str, data: bytes) -> None:
 
 def _server(kubeconfig: Path) -> Endpoint | None:
     """The API server of the current context."""
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        data = YAML(typ="safe", pure=True).load(kubeconfig.read_text())
-        contexts = {item["name"]: item["context"]["cluster"] for item in data.get("contexts", [])}
-        clusters = {item["name"]: item["cluster"]["server"] for item in data.get("clusters", [])}
-        if not clusters:
-            return None
-        return Endpoint.of(clusters[contexts[data["current-context"]]] if contexts else next(iter(clusters.values())))
+        return _server_in(kubeconfig.read_text())
     except (OSError, YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConfigError(f"cannot be read as a kubeconfig: {error}", where=kubeconfig) from None
+
+
+@lru_cache(maxsize=4)
+def _server_in(text: str) -> Endpoint | None:
+    """As it stands in a kubeconfig; remembered, because each instance of an MCP server has a sandbox of its own."""
+    from ruamel.yaml import YAML
+
+    data = YAML(typ="safe", pure=True).load(text)
+    contexts = {item["name"]: item["context"]["cluster"] for item in data.get("contexts", [])}
+    clusters = {item["name"]: item["cluster"]["server"] for item in data.get("clusters", [])}
+    if not clusters:
+        return None
+    return Endpoint.of(clusters[contexts[data["current-context"]]] if contexts else next(iter(clusters.values())))
