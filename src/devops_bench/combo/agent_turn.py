@@ -17,6 +17,7 @@ from typing import Any
 from devops_bench import agents, settings, skills
 from devops_bench.agents.base import Agent, AgentRun, AgentTask, EndReason, Grants, Limits, ModelEndpoint
 from devops_bench.agents.frame.ends import UNCONFIRMED
+from devops_bench.agents.frame.run import CliAgent
 from devops_bench.agents.skills import find_skills
 from devops_bench.combo import grants, mcp_door, model_door, turn_facts
 from devops_bench.combo.events import EventLog
@@ -191,7 +192,7 @@ class _Stage:
         need none: their shells reach no model.
         """
         binds = agent.binds(self.request.env)
-        inside = surface_of(agent) is not None and agent.key != "api"
+        inside = isinstance(agent, CliAgent)
         reach = [Endpoint(*model.address)] if model is not None and inside else []
         reach += [mcp.endpoint] if mcp is not None and inside else []
         return replace(

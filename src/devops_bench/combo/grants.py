@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from devops_bench.agents.base import Grants
+from devops_bench.agents.frame.types import Surface
 from devops_bench.combo.failure import Failure
 from devops_bench.gateway.model.offers import provider_tools
 from devops_bench.models.exchange import Exchange
@@ -31,17 +31,6 @@ _LISTED = (
 )
 _HEADING = re.compile(r"skills are available[^\n]{0,120}:\s*\n", re.I)
 _ITEM = re.compile(r"\s*-\s+\**([A-Za-z0-9][\w:.-]{0,80})\**\s*:")
-
-
-class Surface(Protocol):
-    """What is needed of an adapter: how it shows tools to its model (see `agents.frame.types.Cli`)."""
-
-    @property
-    def mcp_name(self) -> str: ...
-    @property
-    def builtin_tools(self) -> frozenset[str]: ...
-    @property
-    def skill_tools(self) -> frozenset[str]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from devops_bench.agents.base import Agent
 from devops_bench.agents.frame.run import CliAgent
-from devops_bench.combo.grants import Surface
+from devops_bench.agents.frame.types import Surface
 
 API_SKILL = "skill"
 

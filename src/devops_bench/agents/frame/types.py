@@ -83,7 +83,18 @@ class Activity:
     fields: Mapping[str, Any]
 
 
-class Cli(Protocol):
+class Surface(Protocol):
+    """How an agent shows tools to its model; see `Cli`. All that grant checks need to know of it."""
+
+    @property
+    def mcp_name(self) -> str: ...
+    @property
+    def builtin_tools(self) -> frozenset[str]: ...
+    @property
+    def skill_tools(self) -> frozenset[str]: ...
+
+
+class Cli(Surface, Protocol):
     """One adapter. Its functions are pure but for reading `left.home`.
 
     `key` canonical; `title` for people; `wires` the model formats it speaks, the usual one first; `package` the npm
@@ -106,12 +117,6 @@ class Cli(Protocol):
     def wires(self) -> tuple[str, ...]: ...
     @property
     def skills_folder(self) -> str: ...
-    @property
-    def mcp_name(self) -> str: ...
-    @property
-    def builtin_tools(self) -> frozenset[str]: ...
-    @property
-    def skill_tools(self) -> frozenset[str]: ...
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
         """The command line, environment and files for `task`; `program` is the argv prefix inside the sandbox.
