@@ -6,7 +6,6 @@ The variants take turns in one process, so that a busy machine hits them alike.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from tests.gateway.mcp_parts import SERVER, Peer, RelayPeer, SocketPeer
 
-from bench.measure import row
+from bench.measure import medians_in_turn, row
 from devops_bench.gateway.mcp import McpGateway
 from devops_bench.sandbox import Sandbox, SandboxSpec, detect
 
@@ -47,8 +46,10 @@ def main() -> None:
                     peers = {"server's own pipes": pipes, "gateway": near, "relay in the sandbox, gateway": far}
                     for peer in peers.values():
                         peer.hello()
-                    small = _in_turn({name: _call(peer, "echo", text="x") for name, peer in peers.items()}, ROUNDS)
-                    large = _in_turn(
+                    small = medians_in_turn(
+                        {name: _call(peer, "echo", text="x") for name, peer in peers.items()}, ROUNDS
+                    )
+                    large = medians_in_turn(
                         {name: _call(peer, "big", bytes=LARGE) for name, peer in peers.items()}, LARGE_ROUNDS
                     )
         direct.stdin.close()
@@ -67,13 +68,3 @@ def _write(pipe: object, data: bytes) -> None:
 
 def _call(peer: Peer, tool: str, **args: object) -> Callable[[], object]:
     return lambda: peer.call(tool, **args)
-
-
-def _in_turn(variants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    spent: dict[str, list[float]] = {name: [] for name in variants}
-    for _round in range(rounds):
-        for name, run in variants.items():
-            began = time.perf_counter()
-            run()
-            spent[name].append((time.perf_counter() - began) * 1000)
-    return {name: statistics.median(figures) for name, figures in spent.items()}

@@ -6,15 +6,13 @@ All variants run in turn in one process, so that a busy machine hits them alike.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.measure import row
+from bench.measure import medians_in_turn, row
 from devops_bench.guard import Gate, GuardContext
 from devops_bench.sandbox import Endpoint, Sandbox, SandboxSpec, Shell, detect
 
@@ -68,7 +66,7 @@ def main() -> None:
                 "50 tool starts through the guard, reading": lambda: _fifty(guarded_shell, "kubectl get pods"),
                 "50 tool starts through the guard, changing": lambda: _fifty(guarded_shell, "kubectl apply -f x"),
             }
-            figures = _in_turn(variants)
+            figures = medians_in_turn(variants, ROUNDS)
     base = figures["bare command"]
     targets = {"sandbox, API server reachable": "<= 50 ms", "one command in an open shell": "<= 10 ms"}
     print(f"medians of {ROUNDS}, load {os.getloadavg()[0]:.1f}")
@@ -88,13 +86,3 @@ def _fifty(shell: Shell, command: str) -> None:
 def _open(box: Sandbox) -> None:
     shell = Shell(box)
     shell.close()
-
-
-def _in_turn(variants: dict[str, Callable[[], object]]) -> dict[str, float]:
-    taken: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(ROUNDS):
-        for name, work in variants.items():
-            started = time.perf_counter()
-            work()
-            taken[name].append((time.perf_counter() - started) * 1000)
-    return {name: statistics.median(values) for name, values in taken.items()}

@@ -7,7 +7,7 @@ import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -41,6 +41,17 @@ def in_turn(subject: Sequence[str], baseline: Sequence[str], times: int = 15) ->
     run(baseline)
     pairs = [(run(subject), run(baseline)) for _ in range(times)]
     return median([a for a, _ in pairs]), median([b for _, b in pairs])
+
+
+def medians_in_turn(variants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Milliseconds of each variant, median of `rounds`; one after the other within a round, for the same reason."""
+    spent: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(rounds):
+        for name, work in variants.items():
+            started = time.perf_counter()
+            work()
+            spent[name].append((time.perf_counter() - started) * 1000)
+    return {name: statistics.median(figures) for name, figures in spent.items()}
 
 
 def median(costs: Sequence[Cost]) -> Cost:
