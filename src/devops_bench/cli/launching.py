@@ -165,7 +165,7 @@ def smoke_gate(plan: Any, env: dict[str, str], orders: Orders) -> Any:
     Raises ConfigError when one is not what its label says: nothing else starts then.
     """
     from devops_bench import smoke
-    from devops_bench.matrix.presets import NO_MODEL
+    from devops_bench.matrix.plan import NO_MODEL
     from devops_bench.smoke.verdict import Verdict
 
     configs = {combo.config.preset: combo.config for combo in plan.combos if combo.config.agent not in NO_MODEL}

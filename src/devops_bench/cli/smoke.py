@@ -64,7 +64,8 @@ def command(configs: tuple[str, ...], real: bool, model: str | None, timeout_sec
 def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, ...]:
     """The configurations; those of agents without a model are left out. Raises ConfigError when none is left."""
     from devops_bench import agents
-    from devops_bench.matrix.presets import NO_MODEL, Place, parse_configs
+    from devops_bench.matrix.plan import NO_MODEL
+    from devops_bench.matrix.presets import Place, parse_configs
 
     texts = list(given) or env.get("MATRIX_AGENT_CONFIGS", "").split()
     if not texts:

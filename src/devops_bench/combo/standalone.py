@@ -29,7 +29,7 @@ from devops_bench.matrix import ids, presets
 from devops_bench.matrix.axes import read_axes
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.expand import expand
-from devops_bench.matrix.plan import Combo, Plan
+from devops_bench.matrix.plan import NO_MODEL, Combo, Plan
 from devops_bench.paths import DIR_MODE, atomic_write, private_dir
 from devops_bench.paths import state_root as state_root_of
 from devops_bench.plaintext import one_line
@@ -64,7 +64,7 @@ def read(source: Path, flags: Mapping[str, Any], env: Mapping[str, str]) -> Stan
     features = "+mcp" if settings.flag("BENCH_USE_MCP", env) else ""
     features += "+skills" if env.get("AGENT_SKILLS_PATHS", "").strip() else ""
     config, _notes = presets.parse_config(agent + features, presets.Place("BENCH_AGENT_TYPE"))
-    model = env.get("AGENT_MODEL", "").strip() or ("none" if config.agent in presets.NO_MODEL else None)
+    model = env.get("AGENT_MODEL", "").strip() or ("none" if config.agent in NO_MODEL else None)
     if model is None:
         raise ConfigError("no model given", fix="set AGENT_MODEL")
     limit = _limit(get("limit", "EVAL_LIMIT"))

@@ -17,8 +17,7 @@ from statistics import median
 from typing import Any
 
 from devops_bench.errors import ConfigError
-from devops_bench.matrix.plan import Combo, Plan
-from devops_bench.matrix.presets import NO_MODEL
+from devops_bench.matrix.plan import NO_MODEL, Combo, Plan
 
 RUNS_MAX = 50  # newest first: older ones measured another program
 # Seconds of a combo beside its agent (cluster, setup, verification, teardown), where nothing was measured yet.

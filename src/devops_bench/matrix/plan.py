@@ -17,6 +17,9 @@ from devops_bench.paths import atomic_write
 
 PLAN_VERSION = 1
 
+# Canonical keys of the agents that ask no model.
+NO_MODEL = frozenset({"noop", "scripted"})
+
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:

@@ -31,8 +31,6 @@ PRESETS: dict[str, str] = {
 }
 # Other spellings of a canonical key, beside the key itself.
 ALIASES: dict[str, str] = {"gemini-cli": "gemini", "claude-code": "claude"}
-# Canonical keys of the agents that ask no model.
-NO_MODEL = frozenset({"noop", "scripted"})
 FEATURES: tuple[str, ...] = ("mcp", "skills")
 DEFAULT_CONFIG = "oc+mcp+skills"
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from devops_bench.errors import BenchError, ConfigError
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.findings import Finding, Level
-from devops_bench.matrix.plan import Plan
-from devops_bench.matrix.presets import NO_MODEL
+from devops_bench.matrix.plan import NO_MODEL, Plan
 from devops_bench.models.providers import SCRIPTED_PREFIX, Resolved, bare, is_scripted, provider_of, resolve
 from devops_bench.tasks.suggest import did_you_mean
 

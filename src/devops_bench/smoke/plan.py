@@ -9,8 +9,7 @@ from pathlib import Path
 
 from devops_bench.matrix import ids
 from devops_bench.matrix.expand import plan_of
-from devops_bench.matrix.plan import AgentConfig, Plan, PlanOptions
-from devops_bench.matrix.presets import NO_MODEL
+from devops_bench.matrix.plan import NO_MODEL, AgentConfig, Plan, PlanOptions
 from devops_bench.matrix.select import select_tasks
 from devops_bench.matrix.spec import MatrixSpec, TaskRef
 from devops_bench.smoke import scenarios

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devops_bench.errors import BenchError
-from devops_bench.matrix.presets import NO_MODEL
+from devops_bench.matrix.plan import NO_MODEL
 from devops_bench.paths import atomic_write, private_dir
 from devops_bench.settings import FailureClass
 from devops_bench.supervisor.healing import STOPS

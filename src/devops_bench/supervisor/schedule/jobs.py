@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from devops_bench.errors import BenchError
-from devops_bench.matrix.plan import Combo, Plan
-from devops_bench.matrix.presets import NO_MODEL
+from devops_bench.matrix.plan import NO_MODEL, Combo, Plan
 from devops_bench.models.providers import provider_of
 
 
@@ -45,8 +43,3 @@ def _provider(combo: Combo, explicit: str | None) -> str | None:
         return provider_of(combo.model, explicit)
     except BenchError:
         return None  # the combo itself will say so
-
-
-def providers(jobs: Iterable[Job]) -> frozenset[str]:
-    """The providers that the jobs ask."""
-    return frozenset(job.provider for job in jobs if job.provider is not None)
