@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -149,14 +148,12 @@ def confirm(plan: Any, yes: bool) -> None:
 
 def refuse_active(plan: Any, env: dict[str, str]) -> None:
     """With --no-wait: RefusedError when another run on this host holds one of the combos."""
-    from devops_bench.combo.token import take_token
+    from devops_bench.combo.token import is_free
 
     root = paths.state_root(env)
     for combo in plan.combos:
-        fd = take_token(combo.token, root)
-        if fd is None:
+        if not is_free(combo.token, root):
             raise RefusedError(f"combo {combo.rid} is active in another run", fix="wait for it, or leave --no-wait out")
-        os.close(fd)
 
 
 def smoke_gate(plan: Any, env: dict[str, str], orders: Orders) -> Any:

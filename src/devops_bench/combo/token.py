@@ -7,6 +7,7 @@ descriptor can be handed to the combo. It is close-on-exec and never reaches an 
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 from pathlib import Path
 
@@ -24,3 +25,12 @@ def take_token(token: str, state_root: Path) -> int | None:
         lock.close()
         return None
     return lock.detach()
+
+
+def is_free(token: str, state_root: Path) -> bool:
+    """Whether nobody on this host holds it. It is taken for a moment to find out."""
+    lock = take_token(token, state_root)
+    if lock is None:
+        return False
+    os.close(lock)
+    return True

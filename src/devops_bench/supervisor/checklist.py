@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from devops_bench import paths
-from devops_bench.combo.token import take_token
+from devops_bench.combo.token import is_free
 from devops_bench.errors import BenchError, HarnessError
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Combo, Plan
@@ -81,7 +80,7 @@ def _residue(subject: Subject) -> list[Finding]:
     fix = "devops-bench clean"
     found = [Finding(Level.ERROR, f"control plane left: {gone}", fix) for gone in sweep(root, dry=True)]
     for combo in subject.unfinished:
-        if (root / combo.rid).exists() and _free(combo, root):
+        if (root / combo.rid).exists() and is_free(combo.token, root):
             found.append(Finding(Level.ERROR, "state of an earlier attempt is left", fix, str(root / combo.rid)))
     return found
 
@@ -94,16 +93,8 @@ def _lock(subject: Subject) -> list[Finding]:
     return [
         Finding(Level.ERROR, "another run on this host holds it", "wait for that run", combo.rid)
         for combo in subject.unfinished
-        if not _free(combo, root)
+        if not is_free(combo.token, root)
     ]
-
-
-def _free(combo: Combo, root: Path) -> bool:
-    token = take_token(combo.token, root)
-    if token is None:
-        return False
-    os.close(token)
-    return True
 
 
 def _disk(subject: Subject) -> list[Finding]:
