@@ -101,9 +101,8 @@ def host(env: Mapping[str, str]) -> Iterator[Line]:
     """The list that must hold before any retry, for this host."""
     from devops_bench.supervisor import checklist
 
-    for item in checklist.examine(checklist.Subject(env)):
-        if item.key in {"cluster", "memory"}:
-            continue  # told above
+    told = {"cluster", "memory"}
+    for item in checklist.examine(checklist.Subject(env), besides=told):
         first = item.findings[0] if item.findings else None
         yield Line("host", item.key, item.ok, first.what if first else "fine", "", first.fix if first else "")
 
