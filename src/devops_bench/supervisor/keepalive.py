@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -18,7 +17,6 @@ from pathlib import Path
 from devops_bench import paths, settings
 from devops_bench.combo.token import take_token
 from devops_bench.errors import BenchError, RefusedError
-from devops_bench.paths import FILE_MODE
 from devops_bench.process import wait_ended
 from devops_bench.supervisor import collect, launch, locks, snapshot, summary
 from devops_bench.supervisor.notify import Kind, Target, message, send
@@ -32,20 +30,7 @@ PAUSE = 1.0  # seconds before the first restart, doubled with each further one
 
 def start(run_dir: Path, env: Mapping[str, str]) -> int:
     """Start the watchdog of `run_dir` detached; returns its pid."""
-    log = os.open(run_dir / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "devops_bench.supervisor.keepalive", str(run_dir)],
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            cwd="/",
-        )
-    finally:
-        os.close(log)
-    return process.pid
+    return launch.detached("devops_bench.supervisor.keepalive", run_dir, LOG, env).pid
 
 
 def advice(run_dir: Path) -> str:

@@ -21,21 +21,10 @@ def start(run_dir: Path, env: Mapping[str, str]) -> int:
     `env` is its whole environment, keys included. Raises RefusedError when the run is active, else ConfigError with the
     supervisor's own line.
     """
-    log = os.open(run_dir / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "devops_bench.supervisor", str(run_dir), str(ready_write)],
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=[ready_write],
-            start_new_session=True,
-            cwd="/",
-        )
+        process = detached("devops_bench.supervisor", run_dir, LOG, env, ready_write)
     finally:
-        os.close(log)
         os.close(ready_write)
     try:
         with os.fdopen(ready_read, "rb") as ready:
@@ -49,6 +38,27 @@ def start(run_dir: Path, env: Mapping[str, str]) -> int:
         return process.pid
     process.wait()
     raise failure(answer, run_dir)
+
+
+def detached(module: str, run_dir: Path, log: str, env: Mapping[str, str], *fds: int) -> subprocess.Popen[bytes]:
+    """Start `python -m MODULE RUN_DIR FD...` in a session of its own; what it says is added to the run's file `log`.
+
+    It inherits `fds` and nothing else.
+    """
+    said = os.open(run_dir / log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, str(run_dir), *map(str, fds)],
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            pass_fds=fds,
+            start_new_session=True,
+            cwd="/",
+        )
+    finally:
+        os.close(said)
 
 
 def failure(answer: str, run_dir: Path) -> BenchError:
