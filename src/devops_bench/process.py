@@ -24,6 +24,11 @@ def supported() -> bool:
     return sys.platform == "linux" and hasattr(os, "pidfd_open")
 
 
+def boottime() -> float:
+    """Seconds since boot, sleep of the host included: no clock setting changes them."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 @lru_cache(maxsize=1)
 def boot_id() -> str:
     """The kernel's random id of this boot."""
@@ -69,7 +74,7 @@ class ProcessIdentity:
 
     def age(self) -> float:
         """Seconds since it started, sleep of the host included; meaningful only where it is not `foreign`."""
-        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - self.ticks / os.sysconf("SC_CLK_TCK"))
+        return max(0.0, boottime() - self.ticks / os.sysconf("SC_CLK_TCK"))
 
     def alive(self) -> bool:
         """True while it runs or is stopped; a zombie has ended."""

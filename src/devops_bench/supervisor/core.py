@@ -13,9 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import signal
-import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +24,7 @@ from devops_bench.combo import outcome as outcomes
 from devops_bench.combo.outcome import Outcome
 from devops_bench.errors import BenchError, ConfigError, HarnessError, RefusedError, TransientError
 from devops_bench.matrix.plan import Combo, Plan
-from devops_bench.process import ProcessIdentity, boot_id
+from devops_bench.process import ProcessIdentity, boot_id, boottime
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState
 from devops_bench.supervisor import snapshot, summary
@@ -48,11 +46,6 @@ from devops_bench.supervisor.starting import Starting
 from devops_bench.supervisor.state import RunState
 from devops_bench.supervisor.telling import Telling
 from devops_bench.supervisor.worker import Limits, Worker
-
-
-def clock() -> float:
-    """Seconds that no clock setting changes and that go on while the host sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Supervisor:
@@ -98,7 +91,7 @@ class Supervisor:
         self.forks = ForkServer(self._loop, run_dir)
         self.forks.code = Path(state.code_tree) if state.code_tree else None
         self.planes = Planes(self.combos, env, self._loop, self.record, self.wake)
-        self.schedule = restore(jobs_of(plan), rules, state, clock())
+        self.schedule = restore(jobs_of(plan), rules, state, boottime())
         self.starting = Starting(self)
         self.telling = Telling(target, self)
         self.healer = Healer(self, self._loop)
@@ -169,18 +162,6 @@ class Supervisor:
         summary.finish(self)
         return True
 
-    def cost(self) -> dict[str, float]:
-        """CPU seconds and peak memory (MB) of this process and of the fork server; CPU seconds of combos and of all
-        children together (fork server, combos, control planes, the builder).
-        """
-        mine, all_children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-        own: dict[str, float] = {
-            "supervisor_cpu": round(mine.ru_utime + mine.ru_stime, 3),
-            "supervisor_rss_mb": mine.ru_maxrss // 1024,
-            "children_cpu": round(all_children.ru_utime + all_children.ru_stime, 3),
-        }
-        return own | {f"zygote_{name}": figure for name, figure in self.forks.cost.items()}
-
     def _finished(self) -> bool:
         if self.workers or self.starting.active or (self.healer.busy and not self.state.stop_requested):
             return False
@@ -194,7 +175,7 @@ class Supervisor:
     # -- starting ---------------------------------------------------------------------------------------------------
 
     def _start_what_fits(self) -> None:
-        now = clock()
+        now = boottime()
         for change in self.schedule.grow(now):
             self._limit_changed(change)
         if self.state.stop_requested or self._fatal is not None or not self._room():
@@ -239,7 +220,7 @@ class Supervisor:
 
     def later(self, rid: str, delay: float) -> None:
         """Put a combo back: it may start in `delay` seconds."""
-        now = clock()
+        now = boottime()
         self.schedule.ready(rid, now + delay, now)
         self._set_alarm(now)
 
@@ -278,14 +259,14 @@ class Supervisor:
         """A model request, or a provider's wish for fewer of them."""
         if name == "model_request":
             self.schedule.spending(worker.rid, worker.cost, worker.tokens)
-            if self.schedule.over_budget(clock()) is not None:
+            if self.schedule.over_budget(boottime()) is not None:
                 self.wake()
             return
         wait = fields.get("retry_after")
         provider = self.schedule.provider_of(worker.rid)
         if provider is not None:
             seconds = float(wait) if isinstance(wait, int | float) else 0.0
-            self._limit_changed(self.schedule.limited(provider, clock(), seconds))
+            self._limit_changed(self.schedule.limited(provider, boottime(), seconds))
 
     def _limit_changed(self, change: LimitChange | None) -> None:
         if change is None:
@@ -340,7 +321,7 @@ class Supervisor:
     def conclude(self, rid: str, attempt: int, outcome: Outcome) -> None:
         """An attempt is over: journal, scheduler, and whether it starts again."""
         ended = self._endings.conclude(rid, attempt, outcome)
-        self._limit_changed(self.schedule.ended(rid, ended.end, clock()))
+        self._limit_changed(self.schedule.ended(rid, ended.end, boottime()))
         self.schedule.spent(outcome.cost_usd, outcome.tokens)
         self._note_halt()
         self._reopen(rid, ended.again)

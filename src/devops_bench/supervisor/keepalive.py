@@ -17,7 +17,7 @@ from pathlib import Path
 from devops_bench import paths, settings
 from devops_bench.combo.token import take_token
 from devops_bench.errors import BenchError, RefusedError
-from devops_bench.process import wait_ended
+from devops_bench.process import boottime, wait_ended
 from devops_bench.supervisor import collect, launch, locks, snapshot, summary
 from devops_bench.supervisor.notify import Kind, Target, message, send
 
@@ -65,7 +65,7 @@ def watch(run_dir: Path, env: Mapping[str, str]) -> str:
         why = over(run_dir)
         if why:
             return why
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        now = boottime()
         restarts = [moment for moment in restarts if now - moment < HOUR]
         if len(restarts) >= most:
             return f"given up after {len(restarts)} restarts in an hour"

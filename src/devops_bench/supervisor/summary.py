@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,12 +52,25 @@ def finish(supervisor: Supervisor) -> None:
     except OSError as error:
         supervisor.record("results_not_copied", reason=str(error))
     if not supervisor.state.done:
-        supervisor.record("done", cost=supervisor.cost())
+        supervisor.record("done", cost=cost(supervisor.forks.cost))
     supervisor.take_snapshot()
     if not (run_dir / DONE).exists():
         (run_dir / BALLAST).unlink(missing_ok=True)
         sync_file_system(run_dir)
         atomic_write(run_dir / DONE, "ALL_DONE\n")
+
+
+def cost(zygote: Mapping[str, float]) -> dict[str, float]:
+    """CPU seconds and peak memory (MB) of this process and of the fork server (`zygote`, what it told itself); CPU
+    seconds of combos and of all children together (fork server, combos, control planes, the builder).
+    """
+    mine, all_children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own: dict[str, float] = {
+        "supervisor_cpu": round(mine.ru_utime + mine.ru_stime, 3),
+        "supervisor_rss_mb": mine.ru_maxrss // 1024,
+        "children_cpu": round(all_children.ru_utime + all_children.ru_stime, 3),
+    }
+    return own | {f"zygote_{name}": figure for name, figure in zygote.items()}
 
 
 def summarise(run_dir: Path) -> bool:
