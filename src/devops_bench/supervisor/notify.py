@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -114,6 +113,8 @@ def _pause(attempt: int) -> bool:
 
 def _post(url: str, raw: bytes) -> bool:
     """One POST; no redirect is followed. True for a 2xx answer."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection  # not for those who only start deliveries
+
     parts = urlsplit(url)
     assert parts.hostname is not None
     connection: HTTPConnection
