@@ -101,15 +101,7 @@ def append(line: str, path: Path, redactor: Redactor) -> Row:
 
 def problems(row: Row, text: str, known: Table, redactor: Redactor) -> Iterator[str]:
     """Why `row`, written as `text`, may not be added to `known`."""
-    if TODO in text:
-        yield "the row is not completed (TODO)"
-    if redactor.text(text) != text:
-        yield "it holds a secret"
-    prose = table.prose(row)
-    if _SCORE.search(prose):
-        yield "it speaks of scores"
-    if _TALLY.search(prose):
-        yield "it counts runs"
+    yield from (f"the row {what}" for what in _unfit(row, text, redactor))
     for signature in row.signatures:
         for phase in row.phases or {None}:
             other = next((hit for hit in hits(known.rows, signature.text.lower(), phase, None) if hit.signature), None)
@@ -123,13 +115,18 @@ def check(path: Path, redactor: Redactor) -> list[str]:
     lines = path.read_text(encoding="utf-8").splitlines()
     found = []
     for row in table.parse("\n".join(lines), path).rows:
-        text, prose = lines[row.line - 1], table.prose(row)
-        for wrong, what in (
-            (TODO in text, "is not completed (TODO)"),
-            (redactor.text(text) != text, "holds a secret"),
-            (bool(_SCORE.search(prose)), "speaks of scores"),
-            (bool(_TALLY.search(prose)), "counts runs"),
-        ):
-            if wrong:
-                found.append(f"{path}:{row.line}: {what}")
+        found += [f"{path}:{row.line}: {what}" for what in _unfit(row, lines[row.line - 1], redactor)]
     return found
+
+
+def _unfit(row: Row, text: str, redactor: Redactor) -> Iterator[str]:
+    """Why `row`, written as `text`, must not stand in any table."""
+    prose = table.prose(row)
+    if TODO in text:
+        yield "is not completed (TODO)"
+    if redactor.text(text) != text:
+        yield "holds a secret"
+    if _SCORE.search(prose):
+        yield "speaks of scores"
+    if _TALLY.search(prose):
+        yield "counts runs"
