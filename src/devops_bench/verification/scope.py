@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devops_bench.kube import Deadline
+from devops_bench.kube import Deadline, KubeClient
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.snapshot import Snapshot
 
@@ -26,3 +26,9 @@ class Scope:
         if self.snapshot is None:
             raise CannotEvaluate("this combo has no cluster to look at")
         return self.snapshot
+
+    def api(self) -> KubeClient:
+        """The cluster's API, for questions that no view answers. Raises CannotEvaluate without a cluster."""
+        if self.context.kube is None:
+            raise CannotEvaluate("this combo has no cluster to ask")
+        return self.context.kube

@@ -7,7 +7,7 @@ from typing import Any
 
 from devops_bench.kube import KubeClient
 from devops_bench.tasks.checks import Access, Request
-from devops_bench.verification.scope import CannotEvaluate, Scope
+from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 
 MOST = 400  # reviews of one check
@@ -16,9 +16,7 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 def access(check: Access, scope: Scope) -> Verdict:
     """All of `can` is allowed, nothing of `cannot` is. An authorizer that could not decide is an error."""
-    kube = scope.context.kube
-    if kube is None:
-        raise CannotEvaluate("this combo has no cluster to ask")
+    kube = scope.api()
     wanted = [(True, item) for item in attributes(check.can)] + [(False, item) for item in attributes(check.cannot)]
     if len(wanted) > MOST:
         return errored(f"{len(wanted)} reviews are more than {MOST}; ask about less")

@@ -17,7 +17,7 @@ from devops_bench.tasks.checks import DryRun
 from devops_bench.verification import structured
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.ops import compiled
-from devops_bench.verification.scope import CannotEvaluate, Scope
+from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 
 
@@ -28,9 +28,7 @@ def dry_run(check: DryRun, scope: Scope) -> Verdict:
     is neither admitted nor denied by a rule: it fails either way. AlreadyExists comes after admission, so it is
     admitted.
     """
-    kube = scope.context.kube
-    if kube is None:
-        raise CannotEvaluate("this combo has no cluster to ask")
+    kube = scope.api()
     pattern = compiled(check.message_matches) if check.message_matches else None
     namespace = check.namespace or scope.context.namespace
     try:
