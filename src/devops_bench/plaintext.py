@@ -1,6 +1,8 @@
-"""Text from outside (agents, clusters, models, file names) made harmless for a terminal."""
+"""Text for a terminal: what comes from outside (agents, clusters, models, file names) made harmless, and columns."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def one_line(text: str, limit: int = 0) -> str:
@@ -12,3 +14,9 @@ def one_line(text: str, limit: int = 0) -> str:
 def visible(text: str) -> str:
     """The text with its lines and tabs; every other unprintable character as its escape."""
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of equally many cells as lines of left-aligned columns, each as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from devops_bench.errors import BenchError, ConfigError, ExitCode
+from devops_bench.plaintext import columns
 
 if TYPE_CHECKING:
     from devops_bench.agents.install import InstallProgress
@@ -41,9 +42,8 @@ def list_agents(as_json: bool) -> None:
         wires = ",".join(row["wires"])
         version = row["version"] or (f"({row['pinned']})" if row["pinned"] else "")
         lines.append((row["key"], row["preset"], row["title"], version, source, wires, size))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in columns(lines):
+        click.echo(line)
     for row in rows:
         if row["problem"]:
             click.echo(f"{row['key']}: {row['problem']}", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from devops_bench.errors import ExitCode
+from devops_bench.plaintext import columns
 
 if TYPE_CHECKING:
     from devops_bench.clusters.build import BuildProgress, Progress
@@ -37,9 +38,8 @@ def list_planes(as_json: bool) -> None:
         click.echo("no control planes")
         return
     lines = [("ID", "CLUSTER", "STATE", "PID", "OWNER", "AGE", "MEMORY", "SERVER"), *(row.as_text() for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in columns(lines):
+        click.echo(line)
     if any(row.abandoned for row in rows):
         click.echo("abandoned planes are removed by `devops-bench clusters clean --yes`", err=True)
 

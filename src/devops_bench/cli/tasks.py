@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from devops_bench.cli.authoring import calibrate, import_, new
+from devops_bench.plaintext import columns
 
 if TYPE_CHECKING:
     from devops_bench.proofs.engine import CaseReport
@@ -79,9 +80,8 @@ def _print_list(rows: Sequence[dict[str, Any]]) -> None:
         (row["task"], row["provider"], row["difficulty"] or "-", row["category"] or "-", row["proof"], row["title"])
         for row in good
     ]
-    widths = [max(len(line[column]) for line in table) for column in range(5)]
-    for line in table:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)) + "  " + line[5])
+    for line in columns(table):
+        click.echo(line)
     for row in rows:
         if row["error"] is not None:
             click.echo(f"error: {row['error']}", err=True)

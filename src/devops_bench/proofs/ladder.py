@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from devops_bench.plaintext import columns
 from devops_bench.proofs.cases import Case, Kind
 from devops_bench.proofs.judge import Judgement, Outcome
 from devops_bench.proofs.scripts import read_scripts
@@ -129,8 +130,7 @@ def table(rows: Sequence[Row]) -> list[str]:
     """For a terminal: one line per task, then one for each finding."""
     head = ["task", *(rung.value for rung in Rung)]
     cells = [head, *([row.key, *(_cell(row.scores.get(rung)) for rung in Rung)] for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
-    out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    out = columns(cells)
     found = [f"{row.key}: {rung.value} scores {row.scores[rung]:.2f}, more than {CEILING:g}: rework the task"
              for row in rows for rung in row.too_easy()]  # fmt: skip
     return [*out, "", *found] if found else out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from devops_bench.plaintext import columns
 from devops_bench.proofs.cases import Kind
 from devops_bench.proofs.engine import TaskReport
 from devops_bench.verification import Status
@@ -20,8 +21,7 @@ COLUMNS = {
 
 def lines(reports: Sequence[TaskReport]) -> list[str]:
     """The table: passed/all of each kind of case, then the findings."""
-    head = ["task", *COLUMNS.values(), "alone", "result"]
-    rows = [head]
+    rows = [["task", *COLUMNS.values(), "alone", "result"]]
     for report in reports:
         cells = [report.key]
         for kind in COLUMNS:
@@ -31,8 +31,7 @@ def lines(reports: Sequence[TaskReport]) -> list[str]:
         cells.append(f"{len(report.alone)}/{entries}" if entries else "-")
         cells.append(report.state.value + (f" ({report.skipped})" if report.skipped else ""))
         rows.append(cells)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    out = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    out = columns(rows)
     problems = [line for report in reports for line in report.lines()]
     return [*out, "", *problems] if problems else out
 
