@@ -61,7 +61,7 @@ class ApiAgent:
         """Run the loop to its end. ConfigError for a grant, key or flag that cannot be honoured."""
         if task.endpoint is None:
             raise ConfigError("agent api has no model", fix="name one with --model or AGENT_MODEL")
-        skills = find_skills(task.grants.skills_paths) if task.grants.skills_paths else ()
+        skills = find_skills(task.grants.skills_paths)
         install(skills, task.home / SKILL_FOLDER)
         tools, settings = offered(task, skills), model_settings(task)
         began = time.monotonic()

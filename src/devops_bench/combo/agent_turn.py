@@ -124,7 +124,7 @@ class _Stage:
                 skills_paths=skills_of(self.here, request) if config.skills else (),
                 allowed_tools=allowed,
             )
-            names = [skill.name for skill in find_skills(granted.skills_paths)] if granted.skills_paths else []
+            names = [skill.name for skill in find_skills(granted.skills_paths)]
             surface = surface_of(agent)
             self.promise = Promise.of(surface, granted, names) if surface is not None else None
             self.log.line(f"agent {config.agent} with {request.combo.model}, sandbox {box.info()['kind']}")

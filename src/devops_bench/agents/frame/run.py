@@ -102,7 +102,7 @@ class CliAgent:
             raise ConfigError(f"agent {key} cannot serve +mcp", fix=f"run {key} without it")
         if grants.skills_paths and not self.cli.skills_folder:
             raise ConfigError(f"agent {key} cannot serve +skills", fix=f"run {key} without them")
-        return find_skills(grants.skills_paths) if grants.skills_paths else ()
+        return find_skills(grants.skills_paths)
 
 
 @dataclass(frozen=True, slots=True)
