@@ -11,6 +11,8 @@ from devops_bench.models.scenario import Scenario
 
 # Everything under /s/NAME is played by scenario NAME, whatever a client makes of the model id.
 PINNED = "/s/"
+# By wire format: where below a server's root a provider's client expects its base URL to point.
+BASES: Mapping[str, str] = {"google": "", "anthropic": "", "openai": "/v1", "openai-responses": "/v1"}
 
 
 class Action(StrEnum):

@@ -22,8 +22,8 @@ from devops_bench.models.player import Answer, Ending, Player
 from devops_bench.models.record import Log, Recorded
 from devops_bench.models.scenario import Scenario, load_scenarios
 
-# Below the server's root, where a provider's client expects its base URL to point.
-_BASES = {"google": "", "vertex": "", "scripted": "", "anthropic": "", "openai": "/v1", "openai-responses": "/v1"}
+# By provider: two of them are no wire format's name.
+_BASES = {**routes.BASES, "vertex": "", "scripted": ""}
 HANG_LIMIT = 3600.0
 
 

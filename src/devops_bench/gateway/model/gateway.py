@@ -45,7 +45,6 @@ Hook = Callable[[Conversation, bytes], str | None]
 Later = Callable[[tuple[str, ...]], str | None]
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
-_BASES = {"google": "", "anthropic": "", "openai": "/v1", "openai-responses": "/v1"}
 _GENERATING = frozenset({Action.GENERATE, Action.STREAM})
 _CONNECTIONS = 64
 
@@ -129,7 +128,7 @@ class ModelGateway:
 
     def base_url(self, wire: str | None = None) -> str:
         """Where a client of `wire` (by default the gateway's own) expects its base URL to point."""
-        return f"http://{self.address[0]}:{self.address[1]}{_BASES[wire or self.wire]}"
+        return f"http://{self.address[0]}:{self.address[1]}{routes.BASES[wire or self.wire]}"
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """All model requests so far, in the order of arrival; those on their way as far as they have come."""
