@@ -82,10 +82,10 @@ def error_line(id: str | int | None, code: int, text: str) -> bytes:
     return encode({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}})
 
 
-def refusal_line(id: str | int, text: str) -> bytes:
-    """A tool result that tells the model why its call was not made."""
+def refusal(id: object, text: str) -> dict[str, Any]:
+    """A tool result that tells the model why it gets no other."""
     content = [{"type": "text", "text": text}]
-    return encode({"jsonrpc": "2.0", "id": id, "result": {"content": content, "isError": True}})
+    return {"jsonrpc": "2.0", "id": id, "result": {"content": content, "isError": True}}
 
 
 def with_tools(item: Mapping[str, Any], keep: frozenset[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from devops_bench.gateway.mcp import messages
 from devops_bench.gateway.mcp.types import Guard
 
 CREDENTIALS = "[withheld: the reply held the MCP server's own credentials]"
@@ -85,8 +86,7 @@ def without(item: Mapping[str, Any]) -> dict[str, Any]:
             "method": "notifications/message",
             "params": {"level": "warning", "data": CREDENTIALS},
         }
-    content = [{"type": "text", "text": CREDENTIALS}]
-    return {"jsonrpc": "2.0", "id": item.get("id"), "result": {"content": content, "isError": True}}
+    return messages.refusal(item.get("id"), CREDENTIALS)
 
 
 def printable(arguments: Mapping[str, Any], cap: int) -> Mapping[str, Any]:

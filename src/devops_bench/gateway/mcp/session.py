@@ -201,7 +201,7 @@ class Session:
         if method == CALL:
             refusal = self._judge(tool, arguments, moves)
             if refusal is not None:
-                moves.to_client.append(messages.refusal_line(id, refusal))
+                moves.to_client.append(messages.encode(messages.refusal(id, refusal)))
                 self._record(request, refusal, McpStatus.BLOCKED, moves)
                 return False
         self._pending[key] = request
