@@ -32,11 +32,10 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`words` in order, `options` as (name, value) in order, value "" for a flag; `rest` is what follows `--`."""
+    """`words` in order, `options` as (name, value) in order, value "" for a flag; what follows `--` is neither."""
 
     words: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
-    rest: tuple[str, ...]
 
     def all(self, *names: str) -> tuple[str, ...]:
         """Every value given for any of these options."""
@@ -55,14 +54,14 @@ def parse(args: Sequence[str], grammar: Grammar) -> Parsed:
     while todo:
         arg = todo.pop(0)
         if arg == "--":
-            return Parsed(tuple(words), tuple(options), tuple(todo))
+            break
         if not arg.startswith("-") or arg == "-":
             words.append(arg)
         elif arg.startswith("--") or grammar.one_dash:
             _long(arg.lstrip("-"), todo, grammar, options)
         else:
             _short(arg[1:], todo, grammar, options)
-    return Parsed(tuple(words), tuple(options), ())
+    return Parsed(tuple(words), tuple(options))
 
 
 def _long(text: str, todo: list[str], grammar: Grammar, options: list[tuple[str, str]]) -> None:
