@@ -24,6 +24,7 @@ from devops_bench.agents.base import (
     ToolKind,
     Usage,
 )
+from devops_bench.agents.frame.ends import GRANT_MISSING
 from devops_bench.agents.mcp_client import McpClient, McpFailed
 from devops_bench.agents.model_client import Conversation, Reply, RequestFailed, Wanted
 from devops_bench.agents.offer import offered
@@ -277,7 +278,7 @@ def _without_grant(why: str, began: float) -> AgentRun:
         latency=time.monotonic() - began,
         errors=(" ".join(why.split()),),
         version=__version__,
-        raw_end="grant_missing",
+        raw_end=GRANT_MISSING,
     )
 
 

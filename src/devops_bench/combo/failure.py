@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from devops_bench.agents.base import AgentRun, EndReason
+from devops_bench.agents.frame.ends import UNCONFIRMED
 from devops_bench.errors import BenchError, ConfigError, HarnessError, RefusedError, TaskError, TransientError
 from devops_bench.router import route
 from devops_bench.settings import FailureClass, Phase
@@ -125,7 +126,7 @@ def _of_api(raw: str, said: str, retry_after: float | None) -> Failure:
         return Failure(FailureClass.SETUP, "model-request-refused", what)
     if raw in BROKEN:
         return Failure(FailureClass.INFRA, BROKEN[raw], f"the model's API failed: {said}", True, delay)
-    if raw == "unconfirmed":
+    if raw == UNCONFIRMED:
         # The gateway saw no such failure: a fault of the CLI, or a lie in its output. Neither is worth another try.
         return Failure(FailureClass.SETUP, "agent-reports-unseen-error", said)
     busy = bool(BUSY.search(said))

@@ -13,6 +13,7 @@ from devops_bench.agents.base import Agent, AgentRun, EndReason, Grants, ModelEn
 from devops_bench.agents.frame.ends import Facts, settle
 from devops_bench.agents.frame.run import CliAgent
 from devops_bench.agents.frame.types import Reading
+from devops_bench.agents.frame.wire_steps import served
 from devops_bench.combo import mcp_door, model_door
 from devops_bench.combo.grants import strays
 from devops_bench.errors import BenchError
@@ -50,8 +51,7 @@ def with_gateway(run: AgentRun, agent: Agent, model: ModelGateway | None) -> Age
     cost = model_door.cost_of(exchanges)
     if cost is None and not is_scripted(model.model):
         cost = run.cost_usd
-    served = tuple(dict.fromkeys(one.served_model for one in exchanges if one.served_model))
-    return replace(run, usage=usage, cost_usd=cost, served_models=served or run.served_models)
+    return replace(run, usage=usage, cost_usd=cost, served_models=served(exchanges) or run.served_models)
 
 
 def _settled(run: AgentRun, exchanges: Sequence[Exchange]) -> AgentRun:
