@@ -14,7 +14,7 @@ from devops_bench.errors import ConfigError
 from devops_bench.gateway.model import vertex
 from devops_bench.gateway.model.adc import Ambient, ambient
 from devops_bench.gateway.model.dial import Answered, Dialer, exchange
-from devops_bench.gateway.model.headers import to_provider
+from devops_bench.gateway.model.headers import header, to_provider
 from devops_bench.gateway.model.proxies import proxy_for
 from devops_bench.gateway.model.sockets import PORTS, Origin
 from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
@@ -172,7 +172,7 @@ def _query(target: str) -> str:
 
 def _plain(answered: Answered) -> Incoming:
     """The reply, unpacked if the provider packs it although nobody asked for that."""
-    packing = next((value.lower() for name, value in answered.fields if name.lower() == "content-encoding"), "")
+    packing = header(answered.fields, "content-encoding").lower()
     if packing in {"", "identity"}:
         return answered
     if packing not in {"gzip", "deflate"}:

@@ -23,6 +23,11 @@ _AUTH = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "c
 _FROM_PROVIDER = frozenset({"content-encoding", "set-cookie", "alt-svc", "strict-transport-security"})
 
 
+def header(fields: Fields, name: str) -> str:
+    """The first value of a header (its name in lower case), empty when there is none."""
+    return next((value for key, value in fields if key.lower() == name), "")
+
+
 def to_provider(fields: Fields, token: str) -> list[tuple[str, str]]:
     """The client's headers without those of the hop, without its keys, and without any that holds the token."""
     kept = list(fields)

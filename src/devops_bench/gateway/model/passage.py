@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devops_bench.gateway.model import endings, faults
 from devops_bench.gateway.model.caps import End
 from devops_bench.gateway.model.flight import Flight
-from devops_bench.gateway.model.headers import to_client
+from devops_bench.gateway.model.headers import header, to_client
 from devops_bench.gateway.model.upstream import Asked, Incoming, UpstreamError
 from devops_bench.gateway.model.watch import ClientGone, Watch
 from devops_bench.models.http import Connection
@@ -76,14 +76,14 @@ class Passage:
             self._watch.sleep(wait)
 
     def _comes_in_parts(self, incoming: Incoming) -> bool:
-        kind = _header(incoming.fields, "content-type").lower()
+        kind = header(incoming.fields, "content-type").lower()
         return kind.startswith("text/event-stream") or (self._asked.stream and incoming.length is None)
 
     def _stream(self, incoming: Incoming) -> None:
         """Every portion goes on as it comes. It is read first, so that no client knows more than the record."""
         flight, connection = self._flight, self._connection
         guard = self._gateway.guard()
-        events = _header(incoming.fields, "content-type").lower().startswith("text/event-stream")
+        events = header(incoming.fields, "content-type").lower().startswith("text/event-stream")
         flight.begin(incoming.status, events=events)
         connection.begin_fields(incoming.status, to_client(incoming.fields, guard))
         self._answered = True
@@ -172,7 +172,3 @@ class Passage:
         if room > 0:
             self._kept += portion[:room]
         self._size += len(portion)
-
-
-def _header(fields: tuple[tuple[str, str], ...], name: str) -> str:
-    return next((value for key, value in fields if key.lower() == name), "")
