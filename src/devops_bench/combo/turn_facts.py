@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from devops_bench.agents import install
 from devops_bench.agents.base import Agent, AgentRun, EndReason, Grants, ModelEndpoint
 from devops_bench.agents.frame.ends import Facts, settle
 from devops_bench.agents.frame.run import CliAgent
@@ -116,7 +115,7 @@ def _installed(agent: Agent, env: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(agent, CliAgent):
         return {"source": "built in"}
     try:
-        found = install.find(agent.key, env)
+        found = agent.installed(env)
     except BenchError:
         return {}
     return {"source": found.source} if found is not None else {}

@@ -50,10 +50,14 @@ class CliAgent:
         """The wire formats that the CLI speaks."""
         return self.cli.wires
 
+    def installed(self, env: Mapping[str, str]) -> Installation | None:
+        """The installation that runs use, None when there is none. ConfigError when the one that counts is unusable."""
+        return self._find(self.cli, env)
+
     def missing(self, env: Mapping[str, str]) -> str | None:
         """None if it is installed, else one line with the command that installs it."""
         try:
-            if self._find(self.cli, env) is not None:
+            if self.installed(env) is not None:
                 return None
         except BenchError as error:
             return f"agent {self.cli.key} ({self.cli.title}): {error.message()}"
@@ -61,7 +65,7 @@ class CliAgent:
 
     def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
         """Where it is installed."""
-        found = self._find(self.cli, env)
+        found = self.installed(env)
         return found.binds if found is not None else ()
 
     def run(self, task: AgentTask) -> AgentRun:
@@ -83,7 +87,7 @@ class CliAgent:
 
     def _installation(self, task: AgentTask) -> Installation:
         env = {**os.environ, **({"AGENT_TARGET": task.target} if task.target else {})}
-        found = self._find(self.cli, env)
+        found = self.installed(env)
         if found is None:
             raise ConfigError(f"agent {self.cli.key} ({self.cli.title}) is not installed", fix=how_to_install(self.cli))
         return found
