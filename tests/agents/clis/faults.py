@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from devops_bench.agents.base import CallStatus, EndReason
 from devops_bench.agents.frame.types import Cli
 from devops_bench.sandbox import SandboxMode
-from tests.agents.clis.live import Result, play
+from tests.agents.clis.live import Result, offered, play
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,25 @@ FAULTS = {
     "SIGKILL": Fault(f"{{shell: {UNSEEN}}}, {{text: Never.}}", EndReason.CRASHED, "signal_9"),
 }
 QUICK = {"429", "refusal", "500 after a call"}
+# For a CLI whose starts are dear, or whose runs the others cover: one request each, no limit of time.
+PLAIN = ("429", "500", "401", "empty", "garbage", "cut", "refusal")
 
 
-def every_fault(quick: set[str] = QUICK) -> list[Any]:
+def every_fault(quick: set[str] = QUICK, names: Iterable[str] = FAULTS) -> list[Any]:
     """Parameters of a test: the representatives always, the rest in soak runs."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.soak) for name in FAULTS]
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.soak) for name in names]
 
 
-def check_fault(cli: Cli, mode: SandboxMode, root: Path, name: str) -> None:
-    """Play it; the end is the right one, and nothing is tried again."""
+def check_fault(
+    cli: Cli, mode: SandboxMode, root: Path, name: str, *, requests: int | None = None, **more: Any
+) -> None:
+    """Play it; the end is the right one, and nothing is tried again. `requests`: this CLI's, where not the family's."""
     fault = FAULTS[name]
-    result = play(cli, mode, root, f"turns: [{fault.turns}]", **dict(fault.more))
+    allowed = fault.requests if requests is None else requests
+    result = play(cli, mode, root, f"turns: [{fault.turns}]", **dict(fault.more), **more)
     assert (result.run.end, result.run.raw_end) == (fault.end, fault.raw)
     assert result.run.errors and "\n" not in result.run.errors[0]
-    assert not fault.requests or len(result.exchanges) == fault.requests, "nothing is tried again"
+    assert not allowed or len(result.exchanges) == allowed, "nothing is tried again"
     if name == "429 with a wait":
         assert "retry after 30 s" in result.run.errors[0]
 
@@ -84,3 +90,31 @@ def check_dead_server(cli: Cli, mode: SandboxMode, root: Path) -> Result:
     assert result.run.end is EndReason.COMPLETED
     assert result.run.tool_calls[0].status is CallStatus.ERROR
     return result
+
+
+def check_unknown_tool(cli: Cli, mode: SandboxMode, root: Path, said: str) -> None:
+    """A tool that does not exist is an error that the model sees, in the CLI's words (`said`); the run goes on."""
+    scenario = "turns: [{tool: {name: no_such_tool, args: {x: 1}}}, {text: 'So: {{last_result}}'}]"
+    result = play(cli, mode, root, scenario)
+    assert result.run.end is EndReason.COMPLETED and said in result.run.output
+    assert result.run.tool_calls[0].status is CallStatus.ERROR
+
+
+def check_broken_server(cli: Cli, mode: SandboxMode, root: Path, broken: str) -> Result:
+    """A granted MCP server whose command (`broken`) does not start is no success."""
+    result = play(
+        cli, mode, root, "turns: [{text: Done.}]", mcp=[],
+        granted=lambda grant: replace(grant, argv=(broken,)),
+    )  # fmt: skip
+    assert (result.run.end, result.run.raw_end) == (EndReason.CRASHED, "grant_missing")
+    return result
+
+
+def check_slow_server(cli: Cli, mode: SandboxMode, root: Path, tool: str) -> None:
+    """A granted MCP server that takes its time is waited for: its `tool` is offered."""
+    slow = ("/bin/bash", "-c", 'sleep 6; exec "$@"', "relay")
+    result = play(
+        cli, mode, root, "turns: [{text: Done.}]", mcp=[],
+        granted=lambda grant: replace(grant, argv=(*slow, *grant.argv)),
+    )  # fmt: skip
+    assert tool in offered(result)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,21 +84,12 @@ def test_settings_and_memory_in_its_home_are_not_read(mode: SandboxMode, tmp_pat
 
 @pytest.mark.parametrize("broken", [pytest.param("/bin/false", marks=soak), "/absent/server"])
 def test_a_server_that_does_not_start_is_no_success(mode: SandboxMode, tmp_path: Path, broken: str) -> None:
-    result = play(
-        Claude(), mode, tmp_path / "r", "turns: [{text: Done.}]", mcp=[],
-        granted=lambda grant: replace(grant, argv=(broken,)),
-    )  # fmt: skip
-    assert (result.run.end, result.run.raw_end) == (EndReason.CRASHED, "grant_missing")
+    faults.check_broken_server(Claude(), mode, tmp_path / "r", broken)
 
 
 @soak
 def test_a_server_that_takes_its_time_is_waited_for(mode: SandboxMode, tmp_path: Path) -> None:
-    slow = ("/bin/bash", "-c", 'sleep 6; exec "$@"', "relay")
-    result = play(
-        Claude(), mode, tmp_path / "r", "turns: [{text: Done.}]", mcp=[],
-        granted=lambda grant: replace(grant, argv=(*slow, *grant.argv)),
-    )  # fmt: skip
-    assert "mcp__k8s__echo" in offered(result)
+    faults.check_slow_server(Claude(), mode, tmp_path / "r", "mcp__k8s__echo")
 
 
 @pytest.mark.parametrize("name", faults.every_fault())
@@ -120,10 +110,7 @@ def test_a_loop_ends_at_the_limit_of_turns(mode: SandboxMode, tmp_path: Path) ->
 
 @soak
 def test_a_tool_that_does_not_exist_is_an_error_the_model_sees(mode: SandboxMode, tmp_path: Path) -> None:
-    scenario = "turns: [{tool: {name: no_such_tool, args: {x: 1}}}, {text: 'So: {{last_result}}'}]"
-    result = play(Claude(), mode, tmp_path / "r", scenario)
-    assert result.run.end is EndReason.COMPLETED and "No such tool available" in result.run.output
-    assert result.run.tool_calls[0].status is CallStatus.ERROR
+    faults.check_unknown_tool(Claude(), mode, tmp_path / "r", "No such tool available")
 
 
 @soak

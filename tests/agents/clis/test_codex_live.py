@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,22 +88,13 @@ def test_only_granted_skills_are_listed(mode: SandboxMode, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("broken", [pytest.param("/bin/false", marks=soak), "/absent/server"])
 def test_a_server_that_does_not_start_is_no_success(mode: SandboxMode, tmp_path: Path, broken: str) -> None:
-    result = play(
-        Codex(), mode, tmp_path / "r", "turns: [{text: Done.}]", mcp=[],
-        granted=lambda grant: replace(grant, argv=(broken,)),
-    )  # fmt: skip
-    assert (result.run.end, result.run.raw_end) == (EndReason.CRASHED, "grant_missing")
+    result = faults.check_broken_server(Codex(), mode, tmp_path / "r", broken)
     assert result.exchanges == ()
 
 
 @soak
 def test_a_server_that_takes_its_time_is_waited_for(mode: SandboxMode, tmp_path: Path) -> None:
-    slow = ("/bin/bash", "-c", 'sleep 6; exec "$@"', "relay")
-    result = play(
-        Codex(), mode, tmp_path / "r", "turns: [{text: Done.}]", mcp=[],
-        granted=lambda grant: replace(grant, argv=(*slow, *grant.argv)),
-    )  # fmt: skip
-    assert "mcp__k8s/echo" in offered(result)
+    faults.check_slow_server(Codex(), mode, tmp_path / "r", "mcp__k8s/echo")
 
 
 @pytest.mark.parametrize("name", faults.every_fault())
@@ -126,10 +116,7 @@ def test_a_loop_ends_at_the_limit_of_turns(mode: SandboxMode, tmp_path: Path) ->
 
 @soak
 def test_a_tool_that_does_not_exist_is_an_error_the_model_sees(mode: SandboxMode, tmp_path: Path) -> None:
-    scenario = "turns: [{tool: {name: no_such_tool, args: {x: 1}}}, {text: 'So: {{last_result}}'}]"
-    result = play(Codex(), mode, tmp_path / "r", scenario)
-    assert result.run.end is EndReason.COMPLETED and "unsupported call" in result.run.output
-    assert result.run.tool_calls[0].status is CallStatus.ERROR
+    faults.check_unknown_tool(Codex(), mode, tmp_path / "r", "unsupported call")
 
 
 @soak

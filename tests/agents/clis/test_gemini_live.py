@@ -10,6 +10,7 @@ import pytest
 from devops_bench.agents.base import CallStatus, EndReason, ToolKind
 from devops_bench.agents.clis.gemini import Gemini
 from devops_bench.sandbox import SandboxMode
+from tests.agents.clis import faults
 from tests.agents.clis.live import WORD, offered, play
 
 pytestmark = pytest.mark.sandbox
@@ -56,25 +57,15 @@ def test_a_baseline_run_is_offered_its_own_tools_and_no_others(mode: SandboxMode
     assert result.run.tool_calls == () and len(result.exchanges) == 1
 
 
-FAULTS = {
-    "429": ("{fault: 429}", EndReason.API_ERROR, "http_429"),
-    "500": ("{fault: 500}", EndReason.API_ERROR, "http_500"),
-    "401": ("{fault: 401}", EndReason.API_ERROR, "http_401"),
-    "empty": ("{fault: empty}", EndReason.EMPTY, "empty"),
-    "garbage": ("{fault: garbage}", EndReason.API_ERROR, "bad_reply"),
-    "cut": ("{fault: cut}", EndReason.API_ERROR, "bad_reply"),
-    "refusal": ("{fault: refusal}", EndReason.REFUSED, "content_filter"),
-    "max_tokens": ("{fault: max_tokens}", EndReason.COMPLETED, "max_tokens"),
-}
+@pytest.mark.parametrize("name", faults.every_fault({"429", "refusal"}, faults.PLAIN))
+def test_a_model_fault_ends_it_at_once(mode: SandboxMode, tmp_path: Path, name: str) -> None:
+    faults.check_fault(Gemini(), mode, tmp_path / "r", name, requests=1)
 
 
-@pytest.mark.parametrize(
-    "fault", [name if name in {"429", "refusal"} else pytest.param(name, marks=soak) for name in FAULTS]
-)
-def test_a_model_fault_ends_it_at_once(mode: SandboxMode, tmp_path: Path, fault: str) -> None:
-    turn, end, raw = FAULTS[fault]
-    result = play(Gemini(), mode, tmp_path / "r", f"turns: [{turn}]")
-    assert (result.run.end, result.run.raw_end) == (end, raw)
+@soak
+def test_a_reply_cut_off_by_the_token_limit_is_its_last(mode: SandboxMode, tmp_path: Path) -> None:
+    result = play(Gemini(), mode, tmp_path / "r", "turns: [{fault: max_tokens}]")
+    assert (result.run.end, result.run.raw_end) == (EndReason.COMPLETED, "max_tokens")
     assert len(result.exchanges) == 1, "nothing is tried again"
 
 
@@ -99,10 +90,7 @@ def test_a_loop_ends_at_the_limit_of_turns(mode: SandboxMode, tmp_path: Path) ->
 
 @soak
 def test_a_tool_that_does_not_exist_is_an_error_the_model_sees(mode: SandboxMode, tmp_path: Path) -> None:
-    scenario = "turns: [{tool: {name: no_such_tool, args: {x: 1}}}, {text: 'So: {{last_result}}'}]"
-    result = play(Gemini(), mode, tmp_path / "r", scenario)
-    assert result.run.end is EndReason.COMPLETED and "not found" in result.run.output
-    assert result.run.tool_calls[0].status is CallStatus.ERROR
+    faults.check_unknown_tool(Gemini(), mode, tmp_path / "r", "not found")
 
 
 @soak
