@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench.agents import install
+from tests.gateway.mcp_parts import SERVER
 
 from .world import World
 
@@ -58,6 +60,8 @@ description: How replicas are raised in this team. Read it before you scale anyt
 Scale with kubectl, then write down the number.
 """
 ANSWER = "echo ready > answer.txt"
+# A call of the test server.
+ECHO = {"mcp": {"tool": "echo", "args": {"text": "one thing, two things"}}}
 
 
 def ensure_installed(*keys: str) -> None:
@@ -82,6 +86,13 @@ def skill(world: World, name: str = "raise-replicas") -> Path:
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(SKILL.format(name=name))
     return folder.parent
+
+
+def mcp_server(world: World, *flags: str) -> dict[str, str]:
+    """Settings that make the test server the agent's, under a path of this world, by which its processes are known."""
+    path = world.root / "server.py"
+    shutil.copyfile(SERVER, path)
+    return {"AGENT_MCP_SERVER": " ".join(["/usr/bin/env", "python3", str(path), *flags]), "AGENT_MCP_BINDS": str(path)}
 
 
 @dataclass

@@ -21,7 +21,7 @@ import psutil
 
 from devops_bench.supervisor import locks
 
-from .agents_world import scale_task, scenario
+from .agents_world import ECHO, mcp_server, scale_task, scenario
 from .world import PROGRAM, World, assert_no_residue, events, of, until
 
 TARGETS = ("supervisor", "zygote", "combo", "agent", "mcp", "plane")
@@ -31,38 +31,19 @@ PATIENCE = 900.0  # seconds for the whole of a run on a host that does ten other
 PAUSE = "sleep 1"
 SCALE = "kubectl -n shop scale deployment web --replicas 3; echo three > note.txt"
 
-SERVER = """\
-import json, sys
-
-TOOL = {"name": "list_things", "description": "Lists.", "inputSchema": {"type": "object", "properties": {}}}
-for line in sys.stdin:
-    request = json.loads(line)
-    if "id" not in request:
-        continue
-    result = {}
-    if request["method"] == "initialize":
-        version = request["params"].get("protocolVersion", "2025-06-18")
-        me = {"name": "t", "version": "1"}
-        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": me}
-    elif request["method"] == "tools/list":
-        result = {"tools": [TOOL]}
-    elif request["method"] == "tools/call":
-        result = {"content": [{"type": "text", "text": "one thing, two things"}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
-"""
-LIST, DONE = {"mcp": "list_things"}, {"text": "Done."}
+DONE = {"text": "Done."}
 PLAY = {
     "sections": [
         {
             "when": "deployment web",
             "turns": [
-                LIST,
+                ECHO,
                 {"shell": f"{PAUSE}; {SCALE}"},
                 DONE,
             ],
         }
     ],
-    "turns": [LIST, {"shell": PAUSE}, {"shell": "echo ready > answer.txt"}, DONE],
+    "turns": [ECHO, {"shell": PAUSE}, {"shell": "echo ready > answer.txt"}, DONE],
 }
 
 
@@ -102,11 +83,7 @@ def matrix(world: World, seed: int, clusters: int, plain: int) -> tuple[list[str
         script.write_text(f"set -eu\n{PAUSE}\n# fix: scale\n{SCALE}\n")
     tasks += [world.task(f"none-{n}", before=PAUSE) for n in range(plain)]
     rng.shuffle(tasks)
-    server = world.root / "server.py"
-    server.write_text(SERVER)
-    world.env |= {
-        "AGENT_MCP_SERVER": f"/usr/bin/env python3 {server}",
-        "AGENT_MCP_BINDS": str(server),
+    world.env |= mcp_server(world) | {
         "BENCH_SMOKE": "off",
         # What is frozen for good has to be noticed within a test; ten times what is usual on a quiet host.
         "BENCH_STALL_SEC": "45",

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from .agents_world import ANSWER, CLIS, PATIENCE, Ran, ensure_installed, run
+from .agents_world import ANSWER, CLIS, ECHO, PATIENCE, Ran, ensure_installed, mcp_server, run
 from .world import World, assert_no_residue, until
 
 pytestmark = pytest.mark.sandbox
@@ -157,51 +157,11 @@ def test_a_cli_that_is_killed_from_outside_is_nobody_s_fault(world: World) -> No
     assert_no_residue(world)
 
 
-SERVER = """\
-import json, os, signal, sys, time
-
-TOOLS = [
-    {"name": "list_things", "description": "Lists.", "inputSchema": {"type": "object", "properties": {}}},
-    {"name": "crash", "description": "Ends the server.", "inputSchema": {"type": "object", "properties": {}}},
-]
-
-
-def answer(request):
-    method = request.get("method")
-    if method == "initialize":
-        time.sleep(float(os.environ.get("SLOW", "0") if len(sys.argv) < 2 else sys.argv[1]))
-        version = request["params"].get("protocolVersion", "2025-06-18")
-        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
-    if method == "tools/list":
-        return {"tools": TOOLS}
-    if method == "tools/call":
-        if request["params"]["name"] == "crash":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return {"content": [{"type": "text", "text": "one thing, two things"}]}
-    return {}
-
-
-if sys.argv[1:2] == ["never"]:
-    sys.exit("cannot read the configuration")
-for line in sys.stdin:
-    request = json.loads(line)
-    if "id" in request:
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": answer(request)}), flush=True)
-"""
-
-
-def server(world: World, *args: str) -> dict[str, str]:
-    """A small MCP server of our own, by its command line."""
-    path = world.root / "server.py"
-    path.write_text(SERVER)
-    return {"AGENT_MCP_SERVER": " ".join(["/usr/bin/env", "python3", str(path), *args]), "AGENT_MCP_BINDS": str(path)}
-
-
-LIST, CRASH = {"mcp": "list_things"}, {"mcp": "crash"}
+CRASH = {"mcp": {"tool": "run", "args": {"code": "import os; os.kill(os.getpid(), 9)"}}}
 SERVERS: dict[str, tuple[tuple[str, ...], list[Mapping[str, Any]], tuple[str, str | None, str | None]]] = {
-    "slow-to-start": (("6",), [LIST, ACT, DONE], ("scored", None, None)),
-    "does-not-start": (("never",), [LIST, ACT, DONE], ("invalid", "setup", "mcp-server-start")),
-    "killed": ((), [LIST, CRASH, ACT, DONE], ("invalid", "setup", "mcp-server-died")),
+    "slow-to-start": (("--slow", "6"), [ECHO, ACT, DONE], ("scored", None, None)),
+    "does-not-start": (("--die",), [ECHO, ACT, DONE], ("invalid", "setup", "mcp-server-start")),
+    "killed": ((), [ECHO, CRASH, ACT, DONE], ("invalid", "setup", "mcp-server-died")),
 }
 QUICK_SERVERS = {("gemini", "slow-to-start"), ("codex", "does-not-start"), ("claude", "killed")}
 
@@ -220,7 +180,7 @@ def server_cases() -> list[Any]:
 def test_an_mcp_server_s_fault_is_the_setup_s(world: World, agent: str, fault: str) -> None:
     ensure_installed(agent)
     args, turns, ended = SERVERS[fault]
-    ran = run(world, agent, world.task(), {"turns": turns}, grants="+mcp", **server(world, *args))
+    ran = run(world, agent, world.task(), {"turns": turns}, grants="+mcp", **mcp_server(world, *args))
     assert ran.ended == ended, ran.explain()
     if fault == "slow-to-start":
         assert ran.told["mcp_calls"] == 1

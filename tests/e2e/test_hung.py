@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .agents_world import scenario
+from .agents_world import mcp_server, scenario
 from .test_kwok_runs import scale_task
 from .world import World, assert_no_residue, attempts, done, of, until
 
@@ -113,37 +113,14 @@ def test_a_control_plane_that_hangs_is_the_infrastructure_s_fault(world: World, 
     assert_no_residue(world)
 
 
-SERVER = """\
-import json, sys, time
-
-TOOL = {"name": "list_things", "description": "Lists.", "inputSchema": {"type": "object", "properties": {}}}
-for line in sys.stdin:
-    request = json.loads(line)
-    if "id" not in request:
-        continue
-    result = {}
-    if request["method"] == "initialize":
-        version = request["params"].get("protocolVersion", "2025-06-18")
-        me = {"name": "t", "version": "1"}
-        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": me}
-    elif request["method"] == "tools/list":
-        result = {"tools": [TOOL]}
-    elif request["method"] == "tools/call":
-        time.sleep(100000)
-    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
-"""
-
-
 @pytest.mark.parametrize(
     "limit",
     [pytest.param("45", id="longer-than-the-agent-may"), pytest.param("600", id="within", marks=pytest.mark.soak)],
 )
 def test_an_mcp_server_that_hangs_is_the_setup_s_fault(world: World, limit: str) -> None:
     """Whichever limit comes first, the agent's or that of one call: the model is not blamed."""
-    server = world.root / "server.py"
-    server.write_text(SERVER)
     play = {
-        "sections": [{"when": "hung", "turns": [{"mcp": "list_things"}, {"text": "Done."}]}],
+        "sections": [{"when": "hung", "turns": [{"mcp": "freeze"}, {"text": "Done."}]}],
         "turns": [{"shell": "sleep 6; echo ready > answer.txt"}, {"text": "Done."}],
     }
     hung, beside = world.task("hung"), world.task(BESIDE)
@@ -151,7 +128,7 @@ def test_an_mcp_server_that_hangs_is_the_setup_s_fault(world: World, limit: str)
     (hung / "task.yaml").write_text(text.replace("Write the word", "Be hung, then write the word"))
     more = {"scenarios_dir": str(world.root / "scenarios"), "max_parallel": "2", "agent_timeout_sec": limit}
     flags = world.matrix(hung, beside, models=scenario(world, play), configs="api+mcp", **more)
-    run_dir = world.launch(*flags, AGENT_MCP_SERVER=f"/usr/bin/env python3 {server}", AGENT_MCP_BINDS=str(server))
+    run_dir = world.launch(*flags, **mcp_server(world))
     done(run_dir, LONG)
     by_task = {e["rid"].split("__")[0]: e["rid"] for e in of(run_dir, "combo_started")}
     first = ended(run_dir, by_task["hung"])[0]

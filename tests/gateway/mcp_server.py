@@ -1,8 +1,8 @@
 """A stdio MCP server for tests, in the standard library alone; its tools misbehave on request.
 
-Flags: --gate FIFO (starts to answer once somebody opens it for writing), --die (ends at once, with a word), --hang
-(reads and never answers), --garbage (lines that are no JSON between all others), --flood (1 MB on stderr first),
---no-tools, --pages (one tool a page), --all (resources and prompts, empty).
+Flags: --gate FIFO (starts to answer once somebody opens it for writing), --slow SECONDS (before it answers at all),
+--die (ends at once, with a word), --hang (reads and never answers), --garbage (lines that are no JSON between all
+others), --flood (1 MB on stderr first), --no-tools, --pages (one tool a page), --all (resources and prompts, empty).
 """
 
 import json
@@ -120,6 +120,8 @@ if "--flood" in FLAGS:
     sys.stderr.write("noise\n" * 170_000)
 if "--die" in FLAGS:
     sys.exit("no such cluster: check --context")
+if "--slow" in FLAGS:
+    time.sleep(float(FLAGS[FLAGS.index("--slow") + 1]))
 if "--gate" in FLAGS:
     place = FLAGS[FLAGS.index("--gate") + 1]
     os.close(os.open(place, os.O_RDONLY))

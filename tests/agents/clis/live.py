@@ -19,8 +19,8 @@ from devops_bench.gateway.model import Caps, ModelGateway, Patience, Scripted
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.scenario import load_scenarios
 from devops_bench.sandbox import Endpoint, Sandbox, SandboxMode, SandboxSpec
+from tests.gateway.mcp_parts import SERVER
 
-MCP_SERVER = Path(__file__).parents[2] / "gateway" / "mcp_server.py"
 SKILL = "---\nname: read-the-runbook\ndescription: How to find out why the service is down.\n---\nLook at the log.\n"
 WORD = "the secret word is tamarind"
 
@@ -86,7 +86,7 @@ def play(
         )
         server = None
         if mcp is not None:
-            command = [sys.executable, str(MCP_SERVER), *mcp]
+            command = [sys.executable, str(SERVER), *mcp]
             server = stack.enter_context(McpGateway(command, mode=mode, folder=root / "mcp", server="k8s"))
         reach = [Endpoint(*gateway.address), *([Endpoint(*server.address)] if server else [])]
         spec = SandboxSpec(root / "home", root / "workspace", reach=tuple(reach), binds=found.binds)
