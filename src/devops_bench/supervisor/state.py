@@ -13,7 +13,7 @@ from typing import Any
 
 from devops_bench.settings import ComboState
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 GAP_MOST = 180.0
 """Seconds between two events that still count as work: heartbeats come every minute, so a longer gap is a sleep."""
 
@@ -76,13 +76,11 @@ class RunState:
     started: str = ""
     updated: str = ""
     halted: str = ""
-    halt_kind: str = ""
     spent_usd: float = 0.0
     spent_tokens: int = 0
     worked: float = 0.0
     retries: int = 0
     limits: dict[str, int] = field(default_factory=dict)
-    code_commit: str = ""
     code_tree: str = ""
     building: tuple[int, int] | None = None
     residue: list[str] = field(default_factory=list)
@@ -123,13 +121,11 @@ class RunState:
             "summarised": self.summarised,
             "done": self.done,
             "halted": self.halted,
-            "halt_kind": self.halt_kind,
             "spent_usd": self.spent_usd,
             "spent_tokens": self.spent_tokens,
             "worked": self.worked,
             "retries": self.retries,
             "limits": self.limits,
-            "code_commit": self.code_commit,
             "code_tree": self.code_tree,
             "seq": self.seq,
             "started": self.started,
@@ -256,16 +252,15 @@ def _stop(state: RunState, event: Mapping[str, Any]) -> None:
 
 
 def _resumed(state: RunState, event: Mapping[str, Any]) -> None:
-    state.stop_requested = state.halted = state.halt_kind = ""
+    state.stop_requested = state.halted = ""
 
 
 def _halted(state: RunState, event: Mapping[str, Any]) -> None:
     state.halted = str(event.get("reason") or "launching stopped")
-    state.halt_kind = str(event.get("kind") or "fault")
 
 
 def _code(state: RunState, event: Mapping[str, Any]) -> None:
-    state.code_commit, state.code_tree = str(event["commit"]), str(event["worktree"])
+    state.code_tree = str(event["worktree"])
 
 
 def _limit(state: RunState, event: Mapping[str, Any]) -> None:
