@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from devops_bench.sandbox.launch import TAG, Tree, communicate
 from devops_bench.sandbox.layout import SandboxSpec
 from devops_bench.sandbox.mode import SandboxMode
 from devops_bench.sandbox.network import Endpoint, Forwarder, Network, NetworkUnavailable, listen_inside
-from devops_bench.sandbox.syscalls import filter_fd
+from devops_bench.sandbox.syscalls import program
 
 if TYPE_CHECKING:
     from devops_bench.sandbox.shell import Shell
@@ -171,25 +171,23 @@ class Sandbox:
     ) -> Started:
         inside = self.environment(env)
         options = layout.options(self.spec, self._control, inside, cwd or layout.WORKSPACE, self.network)
-        filtering = filter_fd()
-        own = [filtering] if filtering is not None else []
-        options += [word for fd in own for word in ("--seccomp", str(fd))]
-        try:
-            with _Arguments(options) as args:
-                command = ["bwrap", "--args", str(args), "--", *argv]
-                tree = Tree(
-                    command,
-                    {},
-                    [args, *own, *fds],
-                    self.tag,
-                    bare=False,
-                    split=split,
-                    cwd=Path("/"),
-                    executable=self.mode.bwrap,
-                )
-        finally:
-            for fd in own:
-                os.close(fd)
+        own: list[int] = []
+        with ExitStack() as held:
+            if filtering := program():
+                own.append(held.enter_context(_readable("filter", filtering)))
+                options += ["--seccomp", str(own[0])]
+            # By a descriptor, so that no command line shows them.
+            args = held.enter_context(_readable("options", b"".join(word.encode() + b"\0" for word in options)))
+            tree = Tree(
+                ["bwrap", "--args", str(args), "--", *argv],
+                {},
+                [args, *own, *fds],
+                self.tag,
+                bare=False,
+                split=split,
+                cwd=Path("/"),
+                executable=self.mode.bwrap,
+            )
         forwarder = None
         try:
             if self.network is Network.CLOSED and self.spec.reach:
@@ -286,19 +284,16 @@ class Started:
         self.close()
 
 
-class _Arguments:
-    """A readable descriptor holding bubblewrap options, so that no command line shows them."""
-
-    def __init__(self, options: Sequence[str]) -> None:
-        self._fd = os.memfd_create("options")
-        os.write(self._fd, b"".join(option.encode() + b"\0" for option in options))
-        os.lseek(self._fd, 0, os.SEEK_SET)
-
-    def __enter__(self) -> int:
-        return self._fd
-
-    def __exit__(self, *_exc: object) -> None:
-        os.close(self._fd)
+@contextmanager
+def _readable(name: str, data: bytes) -> Iterator[int]:
+    """A descriptor to read `data` from, as long as the context lasts."""
+    fd = os.memfd_create(name)
+    try:
+        os.write(fd, data)
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _write_inside(home: Path, folder: str, name: str, data: bytes) -> None:

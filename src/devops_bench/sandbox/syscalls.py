@@ -6,7 +6,6 @@ namespace, and bpf, io_uring, userfaultfd and perf are where kernels break. Deni
 
 from __future__ import annotations
 
-import os
 import platform
 import struct
 from functools import lru_cache
@@ -62,14 +61,3 @@ def program(machine: str | None = None) -> bytes:
         code.append((_EQUAL, len(numbers) - at, 0, number))
     code += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _ERRNO | EPERM)]
     return b"".join(struct.pack("=HBBI", *item) for item in code)
-
-
-def filter_fd() -> int | None:
-    """A descriptor to read the filter from; the caller closes it. None when there is none."""
-    data = program()
-    if not data:
-        return None
-    fd = os.memfd_create("filter")
-    os.write(fd, data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
