@@ -76,11 +76,8 @@ def matrix(world: World, seed: int, clusters: int, plain: int) -> tuple[list[str
     through both gateways.
     """
     rng = random.Random(seed)
-    tasks = [scale_task(world, f"kwok-{n}") for n in range(clusters)]
-    for task in tasks:
-        script = task / "solution" / "solve.sh"
-        script.parent.mkdir()
-        script.write_text(f"set -eu\n{PAUSE}\n# fix: scale\n{SCALE}\n")
+    solution = f"set -eu\n{PAUSE}\n# fix: scale\n{SCALE}\n"
+    tasks = [scale_task(world, f"kwok-{n}", solution=solution) for n in range(clusters)]
     tasks += [world.task(f"none-{n}", before=PAUSE) for n in range(plain)]
     rng.shuffle(tasks)
     world.env |= mcp_server(world) | {

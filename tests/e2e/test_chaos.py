@@ -18,7 +18,7 @@ from devops_bench.process import identity
 from devops_bench.supervisor import locks
 
 from .chaos import PAUSE, Act, Chaos, matrix, plan
-from .world import PROGRAM, World, assert_no_residue, done, of, until
+from .world import PROGRAM, World, assert_no_residue, done, of, until, working
 
 pytestmark = [pytest.mark.kwok, pytest.mark.sandbox]
 
@@ -54,7 +54,7 @@ def test_under_hands_off_a_stopped_supervisor_is_let_go_on(world: World) -> None
 def test_attach_without_a_supervisor_lets_a_stopped_combo_go_on(world: World) -> None:
     world.env["BENCH_SMOKE"] = "off"
     run_dir = world.launch(*world.matrix(world.task(before="sleep 3")))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     owner, combo = locks.owner(run_dir), of(run_dir, "combo_started")[0]["worker"]["pid"]
     assert owner is not None
     os.kill(owner.pid, signal.SIGKILL)

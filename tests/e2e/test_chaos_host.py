@@ -20,7 +20,7 @@ import pytest
 from devops_bench.supervisor import locks
 
 from .chaos import PATIENCE, Act, Chaos, matrix
-from .world import World, attempts, of, until
+from .world import World, attempts, of, until, working
 
 pytestmark = [pytest.mark.kwok, pytest.mark.sandbox]
 
@@ -263,7 +263,7 @@ def test_a_combo_that_is_adopted_after_the_clock_was_set_is_not_out_of_time(
     task = world.task(before="sleep 20")  # longer than a resume takes on a busy host
     world.env["BENCH_SMOKE"] = "off"
     run_dir = world.launch(*world.matrix(task))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     set_clock(clock, days * DAY)
     owner = locks.owner(run_dir)
     assert owner is not None
@@ -309,7 +309,7 @@ def test_deleting_every_note_lets_nobody_in_twice(world: World) -> None:
     world.env |= {"BENCH_SMOKE": "off", "BENCH_HEARTBEAT_SEC": "0.5"}
     flags = world.matrix(world.task(before="sleep 30"))  # longer than two refusals take on a busy host
     run_dir = world.launch(*flags)
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     for path in deletable(world, run_dir):
         path.unlink(missing_ok=True)
     assert world.call("resume", run_dir.name).returncode == 4

@@ -11,7 +11,7 @@ import pytest
 from devops_bench.process import ProcessIdentity
 from devops_bench.supervisor import locks
 
-from .world import PROGRAM, World, assert_no_residue, attempts, done, events, of, until
+from .world import PROGRAM, World, assert_no_residue, attempts, done, events, of, until, working
 
 pytestmark = pytest.mark.sandbox
 RID = "write-answer__none__scripted"
@@ -92,7 +92,7 @@ def test_a_killed_supervisor_loses_nothing_and_resume_finishes_the_rest(world: W
     others = [world.task(f"task-{n}") for n in range(3)]
     run_dir = world.launch(*world.matrix(slow, *others, max_parallel="1"))
     started = until(lambda: of(run_dir, "combo_started"), "a combo starts")
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     who = json.loads((run_dir / "supervisor.json").read_text())
     supervisor = ProcessIdentity.from_data(who)
     assert supervisor is not None
@@ -113,7 +113,7 @@ def test_a_killed_supervisor_loses_nothing_and_resume_finishes_the_rest(world: W
 def test_attach_to_a_dead_supervisor_collects_and_says_how_to_go_on(world: World) -> None:
     slow = world.task("slow", before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
     run_dir = world.launch(*world.matrix(slow, world.task("never"), max_parallel="1"))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     pid = json.loads((run_dir / "supervisor.json").read_text())["pid"]
     subprocess.run(["kill", "-KILL", str(pid)], check=True)
     world.release("slow__none__scripted")
@@ -128,12 +128,12 @@ def test_attach_to_a_dead_supervisor_collects_and_says_how_to_go_on(world: World
 def test_a_combo_that_is_killed_is_invalid_then_tried_again(world: World) -> None:
     task = world.task(before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
     run_dir = world.launch(*world.matrix(task))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     (started,) = of(run_dir, "combo_started")
     subprocess.run(["kill", "-KILL", str(started["worker"]["pid"])], check=True)
     until(lambda: of(run_dir, "retry_planned"), "a retry is planned")
     until(lambda: len(of(run_dir, "combo_started")) == 2, "the second attempt starts")
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"][1:], "it works again")
+    working(run_dir, 2)
     world.release(RID)
     done(run_dir)
     first, second = of(run_dir, "combo_finished")
@@ -148,7 +148,7 @@ def test_a_combo_that_is_killed_is_invalid_then_tried_again(world: World) -> Non
 def test_stop_lets_combos_tear_down_and_resume_goes_on(world: World) -> None:
     task = world.task(before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
     run_dir = world.launch(*world.matrix(task, world.task("second"), max_parallel="1"))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     stopped = world.call("stop", run_dir.name)
     assert stopped.returncode == 0, stopped.stderr
     (end,) = of(run_dir, "combo_finished")
@@ -158,7 +158,7 @@ def test_stop_lets_combos_tear_down_and_resume_goes_on(world: World) -> None:
     process = subprocess.Popen(
         [PROGRAM, "resume", run_dir.name], env=world.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    until(lambda: len([e for e in of(run_dir, "phase") if e["phase"] == "agent"]) > 1, "the agent works again")
+    working(run_dir, 2)
     world.release(RID)
     process.communicate(timeout=120)
     assert process.returncode == 0
@@ -168,7 +168,7 @@ def test_stop_lets_combos_tear_down_and_resume_goes_on(world: World) -> None:
 def test_a_second_supervisor_of_a_run_is_refused(world: World) -> None:
     task = world.task(before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
     run_dir = world.launch(*world.matrix(task))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     again = world.call("resume", run_dir.name)
     assert again.returncode == 4
     assert again.stderr.count("\n") == 1 and "already active" in again.stderr
@@ -181,7 +181,7 @@ def test_the_same_combo_in_two_runs_waits_for_its_turn(world: World) -> None:
     """The same combo launched twice must never run twice on one cluster name."""
     task = world.task(before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
     first = world.launch(*world.matrix(task))
-    until(lambda: [e for e in of(first, "phase") if e["phase"] == "agent"], "the first works")
+    working(first)
     refused = world.call("run", "--no-wait", *world.matrix(task))
     assert refused.returncode == 4 and RID in refused.stderr
     second = world.launch(*world.matrix(task, max_parallel="2"))  # another matrix with the same combo
@@ -189,7 +189,7 @@ def test_the_same_combo_in_two_runs_waits_for_its_turn(world: World) -> None:
     assert not of(second, "combo_started")
     world.release(RID)
     done(first)
-    until(lambda: [e for e in of(second, "phase") if e["phase"] == "agent"], "the second works")
+    working(second)
     world.release(RID)
     done(second)
     assert (second / RID / "status").read_text() == "exit=0\n"
@@ -250,7 +250,7 @@ def test_a_disk_that_fills_up_stops_the_launching_and_loses_nothing(world: World
         slow = world.task("slow", before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
         tasks = [world.task(f"task-{n}") for n in range(3)]
         run_dir = world.launch(*world.matrix(slow, *tasks, max_parallel="1"))
-        until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+        working(run_dir)
         filler = mount / "filler"
         with filler.open("wb") as handle, pytest.raises(OSError):
             while True:
@@ -277,10 +277,10 @@ WAITING = "for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done"
 
 def test_a_combo_that_somebody_else_stops_is_planned_again(world: World) -> None:
     run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     subprocess.run(["kill", "-TERM", str(of(run_dir, "combo_started")[0]["worker"]["pid"])], check=True)
     until(lambda: of(run_dir, "combo_replanned"), "it is planned again")
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"][1:], "it works again")
+    working(run_dir, 2)
     world.release(RID)
     done(run_dir)
     assert [e["state"] for e in of(run_dir, "combo_finished")] == ["stopped", "scored"]
@@ -297,12 +297,12 @@ def test_stop_right_after_the_launch_starts_nothing_more(world: World) -> None:
 
 def test_a_malformed_setting_refuses_the_resume_and_the_run_stays_resumable(world: World) -> None:
     run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     assert world.call("stop", "--now", run_dir.name).returncode == 0
     refused = world.call("resume", "--detach", run_dir.name, BENCH_STALL_SEC="abc")
     assert refused.returncode == 2 and "BENCH_STALL_SEC" in refused.stderr and refused.stderr.count("\n") == 1
     assert world.call("resume", "--detach", run_dir.name).returncode == 0
-    until(lambda: len([e for e in of(run_dir, "phase") if e["phase"] == "agent"]) > 1, "the agent works again")
+    working(run_dir, 2)
     world.release(RID)
     done(run_dir)
 
@@ -310,12 +310,12 @@ def test_a_malformed_setting_refuses_the_resume_and_the_run_stays_resumable(worl
 def test_attach_to_an_old_run_leaves_the_same_combo_of_a_new_run_alone(world: World) -> None:
     task = world.task(before=WAITING)
     old = world.launch(*world.matrix(task))
-    until(lambda: [e for e in of(old, "phase") if e["phase"] == "agent"], "the agent works")
+    working(old)
     pids = [json.loads((old / "supervisor.json").read_text())["pid"], of(old, "combo_started")[0]["worker"]["pid"]]
     for pid in pids:
         subprocess.run(["kill", "-KILL", str(pid)], check=True)
     new = world.launch(*world.matrix(task))
-    until(lambda: [e for e in of(new, "phase") if e["phase"] == "agent"], "the new one works")
+    working(new)
     assert world.call("attach", old.name).returncode == 3
     world.release(RID)
     done(new)
@@ -327,8 +327,8 @@ def test_the_combo_command_refuses_a_combo_that_is_active(world: World) -> None:
     env = world.environment(BENCH_AGENT_TYPE="scripted", RESULTS_ROOT=str(world.root / "out"))
     command = [PROGRAM, "combo", str(task)]
     first = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    workspace = world.state / RID / "workspace"
-    until(workspace.exists, "the first one works")
+    told = (world.root / "out").glob
+    until(lambda: any('"agent"' in file.read_text() for file in told("run_*/events.jsonl")), "the first one works")
     second = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert second.returncode == 2 and RID in second.stderr and second.stderr.count("\n") == 1
     world.release(RID)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .world import PROGRAM, World, assert_no_residue, done, events, of, until
+from .world import PROGRAM, World, assert_no_residue, done, events, of, until, working
 
 pytestmark = pytest.mark.sandbox
 WAITING = "for i in $(seq 3000); do sleep 0.1; [ -e go ] && break; done"
@@ -39,7 +39,7 @@ def test_two_launches_of_one_matrix_at_the_same_moment_make_one_run(world: World
     assert len(stamps) == 1, answers
     assert sorted(code for _, code in answers) in ([0, 0], [0, 4]), answers
     (run_dir,) = world.runs.iterdir()
-    until(lambda: (world.state / RID / "workspace").exists(), "it works")
+    working(run_dir)
     world.release(RID)
     done(run_dir)
     assert len(of(run_dir, "combo_started")) == 1
@@ -53,7 +53,7 @@ def test_a_launch_of_a_running_matrix_attaches_or_is_refused(world: World) -> No
     refused = world.call("run", "--detach", "--no-wait", *world.matrix(task))
     assert refused.returncode == 4
     assert len(list(world.runs.iterdir())) == 1
-    until(lambda: (world.state / RID / "workspace").exists(), "it works")
+    working(first)
     world.release(RID)
     done(first)
 
@@ -198,7 +198,7 @@ def test_hands_off_restarts_a_dead_supervisor_and_tells_of_the_end(world: World)
     env = {"BENCH_NOTIFY_COMMAND": str(script), "BENCH_HEARTBEAT_SEC": "1"}
     task = world.task(before=WAITING)
     run_dir = world.launch("--hands-off", *world.matrix(task, world.task("second"), max_parallel="1"), **env)
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     until(lambda: of(run_dir, "heartbeat"), "a heartbeat")
     path = run_dir / "heartbeat.json"
     beat = until(lambda: b if (b := json.loads(path.read_text()))["active"] == {"agent": 1} else None, "it says so")
@@ -218,7 +218,7 @@ def test_hands_off_restarts_a_dead_supervisor_and_tells_of_the_end(world: World)
 
 def test_the_watchdog_leaves_a_stopped_run_alone(world: World) -> None:
     run_dir = world.launch("--hands-off", *world.matrix(world.task(before=WAITING)))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     assert world.call("stop", "--now", run_dir.name).returncode == 0
     until(lambda: "stopped" in (run_dir / "keepalive.log").read_text(), "the watchdog ends")
     assert world.call("resume", "--keepalive", run_dir.name).returncode == 0
@@ -239,7 +239,7 @@ def kinds(path: Path) -> list[str]:
 
 def test_preflight_works_through_the_list_and_names_each_fix(world: World) -> None:
     run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     active = json.loads(world.call("preflight", "--json", run_dir.name).stdout)
     assert [one["check"] for one in active["checks"]][:4] == ["residue", "lock", "disk", "inotify"]
     started = of(run_dir, "combo_started")[0]["worker"]["pid"]
@@ -259,7 +259,7 @@ def test_preflight_works_through_the_list_and_names_each_fix(world: World) -> No
 
 def test_clean_leaves_what_is_active_alone(world: World) -> None:
     run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
-    until(lambda: [e for e in of(run_dir, "phase") if e["phase"] == "agent"], "the agent works")
+    working(run_dir)
     assert "nothing to remove" in world.call("clean").stdout
     world.release(RID)
     done(run_dir)

@@ -123,6 +123,11 @@ def done(run_dir: Path, timeout: float = 120) -> None:
     )
 
 
+def working(run_dir: Path, count: int = 1) -> None:
+    """Wait until `count` agents have begun to work: their workspaces are what `release` can reach."""
+    until(lambda: len([e for e in of(run_dir, "phase") if e["phase"] == "agent"]) >= count, "the agent works", 120)
+
+
 def attempts(run_dir: Path, rid: str) -> list[Path]:
     """Attempt folders, in order."""
     return sorted(path for path in (run_dir / rid).iterdir() if path.is_dir())
