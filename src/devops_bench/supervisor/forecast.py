@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 
 from devops_bench.settings import ComboState
-from devops_bench.supervisor.state import ComboStatus, RunState
+from devops_bench.supervisor.state import ComboStatus, RunState, seconds
 
 _OVER = frozenset({ComboState.SCORED, ComboState.FAILED, ComboState.INVALID})
 
@@ -50,12 +49,3 @@ def left(state: RunState, max_parallel: int, now: str) -> float | None:
 
 def _took(combo: ComboStatus) -> float | None:
     return seconds(combo.started, combo.ended)
-
-
-def seconds(start: str, end: str) -> float | None:
-    """Between two UTC times; None when one is missing or a clock was set back."""
-    try:
-        length = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    except ValueError:
-        return None
-    return length if length >= 0 else None

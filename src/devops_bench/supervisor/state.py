@@ -147,11 +147,17 @@ class RunState:
 
 def _gap(before: str, after: str) -> float:
     """Seconds from one event to the next; none when a clock jumped or the host slept in between."""
+    length = seconds(before, after)
+    return length if length is not None and length <= GAP_MOST else 0.0
+
+
+def seconds(start: str, end: str) -> float | None:
+    """Between two UTC times; None when one is missing or a clock was set back."""
     try:
-        seconds = (datetime.fromisoformat(after) - datetime.fromisoformat(before)).total_seconds()
+        length = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except ValueError:
-        return 0.0
-    return seconds if 0 < seconds <= GAP_MOST else 0.0
+        return None
+    return length if length >= 0 else None
 
 
 def fold(events: Iterable[Mapping[str, Any]], state: RunState | None = None) -> RunState:
