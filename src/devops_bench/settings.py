@@ -69,6 +69,10 @@ class Default:
     integer: bool = True
 
 
+# Cores that one running agent wants, by canonical key. Start-up of OpenClaw alone takes 23 CPU-seconds: with more than
+# one for two cores their time limits decide the scores.
+CORES_EACH: Mapping[str, float] = {"openclaw": 2.0}
+
 TABLE: dict[str, Default] = {
     "max_parallel": Default(3, "combos", "fits 2-4 cores; each kwok plane is about 320 MB", "MAX_PARALLEL", 1),
     "agent_timeout_matrix": Default(1200, "s", "contract: one agent run in a matrix", "AGENT_TIMEOUT_SEC", 1, False),

@@ -16,6 +16,7 @@ from devops_bench.clusters.host import look as measure
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Plan
 from devops_bench.paths import runs_root, state_root
+from devops_bench.settings import CORES_EACH
 
 MIB = 1 << 20
 # What one running agent takes, by canonical key: resident memory of the real CLIs; the rest run in the combo itself.
@@ -26,8 +27,6 @@ AGENT_MEMORY: Mapping[str, int] = {
     "claude": 202 * MIB,
     "codex": 143 * MIB,
 }
-# Start-up of OpenClaw alone takes 23 CPU-seconds: more than one for two cores and their time limits decide the scores.
-CORES_EACH: Mapping[str, float] = {"openclaw": 2.0}
 COMBO_MEMORY = 120 * MIB  # the forked combo process with its sandbox
 COMBO_DISK = 4 * MIB  # what stays of one attempt: records, transcripts and the audit log, generously
 DISK_LEAST = 256 * MIB  # below it no run is started: journals and etcd must not meet a full disk

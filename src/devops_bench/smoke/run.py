@@ -24,8 +24,8 @@ from devops_bench.combo.runlog import RunLog, capture
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.plan import AgentConfig, Combo, Plan, PlanOptions
 from devops_bench.paths import private_dir, state_root
-from devops_bench.preflight.host import CORES_EACH
 from devops_bench.redact import Redactor
+from devops_bench.settings import CORES_EACH
 from devops_bench.smoke.plan import SmokeOptions, plan
 from devops_bench.smoke.verdict import Row, Verdict, judge, look
 

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 
 from devops_bench import settings
 
-# Agents that keep more than a core busy: at most so many per core at once.
-PER_CORE: Mapping[str, float] = {"openclaw": 0.5}
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -47,7 +44,7 @@ class Rules:
         cores = len(os.sched_getaffinity(0))
         return cls(
             max_parallel=max_parallel,
-            weights={agent: max(1, int(cores * share)) for agent, share in PER_CORE.items()},
+            weights={agent: max(1, int(cores / each)) for agent, each in settings.CORES_EACH.items()},
             budget=budget,
             breaker=settings.integer("breaker", env),
             backoff=settings.value("retry_backoff", env),
