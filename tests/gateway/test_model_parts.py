@@ -60,6 +60,19 @@ def test_an_agent_reaches_the_providers_that_speak_its_wire(
     assert "\n" not in text and all(word in text for word in ("codex", model, provider, *wires))
 
 
+@pytest.mark.parametrize(
+    ("told", "wire"),
+    [(None, "openai"), ("openai-responses", "openai-responses"), ("openai-compatible", "openai"), ("google", None)],
+)
+def test_the_users_word_chooses_among_the_formats_that_the_agent_speaks(told: str | None, wire: str | None) -> None:
+    wires, resolved = ("google", "openai", "openai-responses"), Resolved("openai", "gpt-9", "http://x", "k")
+    if wire is not None:
+        assert wire_for("api", wires, resolved, told) == wire
+        return
+    with pytest.raises(ConfigError, match="it speaks google, provider openai speaks"):
+        wire_for("api", wires, resolved, told)
+
+
 def test_every_provider_can_be_reached_by_some_wire() -> None:
     from devops_bench.gateway.model import speaks
 

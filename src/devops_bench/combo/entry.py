@@ -96,7 +96,7 @@ def _preload_clients(plan: Plan) -> None:
         with contextlib.suppress(BenchError):
             provider = providers.provider_of(model, told)
             resolved = providers.Resolved(provider, providers.bare(model, provider))
-            model_client.preload(wire_for("api", (told,) if told in wires else wires, resolved))
+            model_client.preload(wire_for("api", wires, resolved, told))
 
 
 def run_forked(request: Mapping[str, Any], fds: Mapping[str, int]) -> int:

@@ -46,8 +46,7 @@ def open_model(
     options, model = request.plan.options, request.combo.model
     told = options.agent_provider
     resolved = providers.resolve(model, told, request.env)
-    # The user's word may choose among an agent's formats; else its usual one that the provider speaks.
-    wire = wire_for(agent.key, (told,) if told in agent.wires else agent.wires, resolved)
+    wire = wire_for(agent.key, agent.wires, resolved, told)
     upstream: Upstream
     if providers.is_scripted(model):
         if options.scenarios_dir is None:

@@ -70,7 +70,7 @@ def _wires(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
         wires = agents.get(key).wires
         try:
             if wires:
-                wire_for(key, (told,) if told in wires else wires, Resolved(provider, bare(model, provider)))
+                wire_for(key, wires, Resolved(provider, bare(model, provider)), told)
         except ConfigError as error:
             found.append(Finding.of(error))
     return found

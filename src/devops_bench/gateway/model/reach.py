@@ -27,12 +27,14 @@ def speaks(provider: str, model: str) -> tuple[str, ...]:
     return _SPEAKS[provider]
 
 
-def wire_for(agent: str, wires: Sequence[str], resolved: Resolved) -> str:
+def wire_for(agent: str, wires: Sequence[str], resolved: Resolved, told: str | None = None) -> str:
     """The wire format between an agent and its model: the first of the agent's `wires` that the provider speaks.
 
-    Raises ConfigError with one line when there is none.
+    `told`, the user's word for a provider, may choose among the agent's formats: then only that one counts. Raises
+    ConfigError with one line when there is none.
     """
     there = speaks(resolved.provider, resolved.model)
+    wires = (told,) if told is not None and told in wires else wires
     for wire in wires:
         if wire in there:
             return wire
