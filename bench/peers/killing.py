@@ -53,27 +53,27 @@ def kill_and_resume(subject: Subject, scope: Scope, root: Path) -> Outcome:
     env = subject.env(job)
     cwd = root / "work" if (root / "work").is_dir() else root
     log = root / "log"
-    *before, last = subject.run(job)[: 1 if len(subject.run(job)) == 1 else -1]
+    commands = subject.run(job)
+    *before, last = commands[:-1] or commands
     for argv in before:
         meter.measure(argv, env, cwd, log)
     process = meter.start(last, env, cwd, log)
     end = time.monotonic() + _PATIENCE
-    while not _in_the_middle(Counter(_marks(job))):
+    while not _in_the_middle(Counter(what for what, _name in _pairs(job))):
         if time.monotonic() > end:
             meter.kill(meter.family(job.mark, stand_ins=True))
             raise TimeoutError(f"{subject.name}: a third of {COUNT} combos did not end in {_PATIENCE:.0f} s, see {log}")
         time.sleep(_CLOCK)
     family = meter.family(job.mark)
     meter.kill(family if scope is Scope.EVERYTHING else subject.drivers(job, process.pid, family))
-    done = {name for what, name in _pairs(job) if what == "end"}
+    done = set(_names(job, "end"))
     used = None
     for _turn in range(4):  # a tool without a driver needs a turn to notice and one to fold
         used = meter.measure(subject.resume(job), env, cwd, log)
-        if len({name for what, name in _pairs(job) if what == "end"}) == COUNT:
+        if len(set(_names(job, "end"))) == COUNT:
             break
     assert used is not None
-    begins = Counter(name for what, name in _pairs(job) if what == "begin")
-    ends = Counter(name for what, name in _pairs(job) if what == "end")
+    begins, ends = Counter(_names(job, "begin")), Counter(_names(job, "end"))
     results = subject.finished(job)
     left = meter.family(job.mark, stand_ins=True)
     meter.kill(left)
@@ -99,8 +99,8 @@ def _folders(tmp: Path) -> int:
     return sum(path.is_dir() for path in tmp.iterdir())
 
 
-def _marks(job: Job) -> list[str]:
-    return [what for what, _name in _pairs(job)]
+def _names(job: Job, what: str) -> list[str]:
+    return [name for noted, name in _pairs(job) if noted == what]
 
 
 def _pairs(job: Job) -> list[tuple[str, str]]:
