@@ -5,10 +5,8 @@ else. Each fault through the real CLI, the real gateway and the real sandbox.
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -117,8 +115,8 @@ def _told(ran: Ran, fault: str) -> None:
     if ran.ended[0] == "invalid":
         assert ran.record["error"]
         assert ran.record["scores"] == {}
-    if case_acts := "shell" in str(FAULTS[fault].turns[0]) and fault != "429-for-a-moment":
-        assert case_acts and ran.record["trajectory"], "what was done before the fault is kept"
+    if "shell" in str(FAULTS[fault].turns[0]) and fault != "429-for-a-moment":
+        assert ran.record["trajectory"], "what was done before the fault is kept"
     limited = [event for event in ran.lines("events.jsonl") if event["event"] == "rate_limited"]
     assert bool(limited) == fault.startswith("429"), limited
     if fault == "429-for-long":
@@ -186,7 +184,3 @@ def test_an_mcp_server_s_fault_is_the_setup_s(world: World, agent: str, fault: s
         assert ran.told["mcp_calls"] == 1
         assert ran.told["agreement"]["status"] == "agrees", ran.told["agreement"]
     assert_no_residue(world)
-
-
-def test_the_server_of_these_tests_runs_by_the_system_s_python() -> None:
-    assert Path("/usr/bin/env").exists() and sys.version_info >= (3, 11)
