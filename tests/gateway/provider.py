@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from devops_bench.gateway.model import Caps, Forward, ModelGateway, Patience
 from devops_bench.models.http import Connection, Request
 from devops_bench.models.listener import Listener
 from devops_bench.models.providers import Resolved
+from tests.gateway.mcp_parts import wait_for
 
 KEY = "real-key-0123456789abcdef"
 DEADLINE = 30.0
@@ -61,16 +61,6 @@ def ask(one: ModelGateway, body: Any = None, path: str = "/v1/chat/completions",
     headers = {"Authorization": f"Bearer {one.token}", **more.pop("headers", {})}
     url = f"http://127.0.0.1:{one.address[1]}{path}"
     return httpx.post(url, json=chat() if body is None else body, headers=headers, timeout=DEADLINE, **more)
-
-
-def wait_for(what: Callable[[], object]) -> None:
-    """Wait until `what()` is true."""
-    pause = threading.Event()
-    for _ in range(int(DEADLINE * 100)):
-        if what():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not happen in time")
 
 
 __all__ = ["DEADLINE", "KEY", "Caps", "Provider", "ask", "chat", "forwarding", "resolved", "wait_for"]

@@ -264,9 +264,7 @@ def test_closing_leaves_no_thread() -> None:
 
     asking = threading.Thread(target=failing)
     asking.start()
-    waiting = threading.Event()
-    while not one.exchanges() and not waiting.wait(0.01):
-        pass
+    wait_for(one.exchanges)
     one.close()
     asking.join(timeout=30)
     assert not asking.is_alive()

@@ -88,6 +88,13 @@ def provider_of(model: str, explicit: str | None = None) -> str:
     return DEFAULT
 
 
+def provider_in(model: str, explicit: str | None, env: Mapping[str, str]) -> str:
+    """As `provider_of`, but `vertex` where `env` sends Google's models through it."""
+    provider = provider_of(model, explicit)
+    through = env.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}
+    return "vertex" if provider == "google" and through else provider
+
+
 def named(provider: str) -> str:
     """The canonical name of a provider given by name or alias. Raises ConfigError with the nearest."""
     found = _ALIASES.get(provider.strip().lower())
@@ -119,9 +126,7 @@ def resolve(model: str, explicit: str | None, env: Mapping[str, str], *, own: st
 
     Raises ConfigError when the provider is unknown, or its key or base URL is missing; only names are shown.
     """
-    provider = provider_of(model, explicit)
-    if provider == "google" and env.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}:
-        provider = "vertex"
+    provider = provider_in(model, explicit, env)
     found = PROVIDERS[provider]
     names = key_names(provider, own)
     key_name = next((name for name in names if env.get(name, "").strip()), None)

@@ -12,7 +12,7 @@ from devops_bench.errors import BenchError, ConfigError
 from devops_bench.matrix.environment import launch_environment
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import NO_MODEL, Plan
-from devops_bench.models.providers import SCRIPTED_PREFIX, Resolved, bare, is_scripted, provider_of, resolve
+from devops_bench.models.providers import SCRIPTED_PREFIX, Resolved, bare, is_scripted, provider_in, resolve
 from devops_bench.tasks.suggest import did_you_mean
 
 
@@ -62,11 +62,9 @@ def _wires(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
         if key in NO_MODEL:
             continue
         try:
-            provider = provider_of(model, told)
+            provider = provider_in(model, told, env)
         except BenchError:
             continue  # an unknown provider is told by `_reachable`
-        if provider == "google" and env.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}:
-            provider = "vertex"
         wires = agents.get(key).wires
         try:
             if wires:

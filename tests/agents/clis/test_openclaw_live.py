@@ -9,6 +9,7 @@ import pytest
 from devops_bench.agents.base import CallStatus, EndReason, ToolKind
 from devops_bench.agents.clis.openclaw import OpenClaw
 from devops_bench.sandbox import SandboxMode
+from tests.agents.clis import faults
 from tests.agents.clis.live import WORD, offered, play
 
 pytestmark = pytest.mark.sandbox
@@ -52,24 +53,11 @@ def test_a_baseline_run_is_offered_its_own_tools_and_no_others(mode: SandboxMode
     assert result.run.end is EndReason.COMPLETED and len(result.exchanges) == 1
 
 
-FAULTS = {
-    "429": ("{fault: 429}", EndReason.API_ERROR, "http_429"),
-    "500": ("{fault: 500}", EndReason.API_ERROR, "http_500"),
-    "401": ("{fault: 401}", EndReason.API_ERROR, "http_401"),
-    "empty": ("{fault: empty}", EndReason.EMPTY, "empty"),
-    "garbage": ("{fault: garbage}", EndReason.API_ERROR, "bad_reply"),
-    "cut": ("{fault: cut}", EndReason.API_ERROR, "bad_reply"),
-    "refusal": ("{fault: refusal}", EndReason.REFUSED, "content_filter"),
-}
-
-
-@pytest.mark.parametrize("fault", [name if name == "429" else pytest.param(name, marks=soak) for name in FAULTS])
-def test_a_model_fault_ends_it(mode: SandboxMode, tmp_path: Path, fault: str) -> None:
-    turn, end, raw = FAULTS[fault]
-    result = play(OpenClaw(), mode, tmp_path / "r", f"turns: [{turn}]", timeout=300)
-    assert (result.run.end, result.run.raw_end) == (end, raw)
-    if raw.startswith("http"):
-        assert len(result.exchanges) == 1, "nothing is tried again"
+@pytest.mark.parametrize("name", faults.every_fault({"429"}, faults.PLAIN))
+def test_a_model_fault_ends_it(mode: SandboxMode, tmp_path: Path, name: str) -> None:
+    """After what is no answer of the provider's it may ask again."""
+    requests = 1 if faults.FAULTS[name].raw.startswith("http") else 0
+    faults.check_fault(OpenClaw(), mode, tmp_path / "r", name, requests=requests, timeout=300)
 
 
 @soak
