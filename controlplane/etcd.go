@@ -43,7 +43,7 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(
 		zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(log), zap.ErrorLevel),
-		zap.WithFatalHook(fatalHook(failed))))
+		zap.WithFatalHook(endHook(failed)), zap.WithPanicHook(endHook(failed))))
 
 	server, err := embed.StartEtcd(config)
 	if err != nil {
@@ -64,10 +64,10 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 	}
 }
 
-// fatalHook makes of etcd's fatal log lines an ordered end. By itself its logger would leave with status 1 in the middle of
-// an end that was asked for, when the directory goes before the store does.
-type fatalHook func(error)
+// endHook makes of etcd's fatal and panicking log lines an ordered end. By itself its logger would leave with status 1 or 2
+// in the middle of an end that was asked for, when the directory goes before the store does.
+type endHook func(error)
 
-func (failed fatalHook) OnWrite(entry *zapcore.CheckedEntry, _ []zapcore.Field) {
+func (failed endHook) OnWrite(entry *zapcore.CheckedEntry, _ []zapcore.Field) {
 	failed(fmt.Errorf("etcd: %s", entry.Message))
 }

@@ -41,13 +41,15 @@ def test_ends_and_leaves_nothing(how: str, start: Callable[..., Plane], tmp_path
 @pytest.mark.parametrize("after", [0.0, 0.1, 0.6])
 def test_ends_while_it_boots(how: str, after: float, kube: Path, tmp_path: Path) -> None:
     process = launch(kube, tmp_path / "plane")
-    began = time.monotonic()
-    while time.monotonic() < began + DEADLINE and not (tmp_path / "plane" / "plane.log").exists():
-        time.sleep(0.005)
-    time.sleep(after)  # what is tested is an end at this moment of the boot
-    ENDS[how](process)
-    assert process.wait(DEADLINE) == 0
-    dispose(process)
+    try:
+        began = time.monotonic()
+        while time.monotonic() < began + DEADLINE and not (tmp_path / "plane" / "plane.log").exists():
+            time.sleep(0.005)
+        time.sleep(after)  # what is tested is an end at this moment of the boot
+        ENDS[how](process)
+        assert process.wait(DEADLINE) == 0, process.stderr.read() if process.stderr else ""
+    finally:
+        dispose(process)
     assert not (tmp_path / "plane").exists()
 
 

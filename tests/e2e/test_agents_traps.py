@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from .agents_world import ANSWER, ensure_installed, run
-from .test_agents_faults import server
+from .agents_world import ANSWER, ensure_installed, mcp_server, run
 from .world import World, assert_no_residue
 
 pytestmark = pytest.mark.sandbox
@@ -52,7 +51,7 @@ TRAPS = {
 @pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS.keys())
 def test_a_label_that_lies_is_caught_before_a_token_is_spent(world: World, trap: Trap) -> None:
     ensure_installed(trap.agent)
-    env = server(world) if "+mcp" in trap.grants else {}
+    env = mcp_server(world) if "+mcp" in trap.grants else {}
     flags = shlex.join(trap.flags)
     ran = run(world, trap.agent, world.task(), TURNS, grants=trap.grants, AGENT_EXTRA_FLAGS=flags, **env)
     assert ran.ended == ("invalid", "setup", trap.signature), ran.explain()
