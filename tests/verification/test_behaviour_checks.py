@@ -187,3 +187,15 @@ def test_a_change_to_an_object_is_asked_about_without_making_it(kube: KubeClient
     assert statuses(context, fresh) == [PASS]
     assert kube.get("configmaps", "c", namespace)["data"] == {"a": "1"}
     assert {item["metadata"]["name"] for item in kube.list("configmaps", namespace)} >= {"c"}
+
+
+def test_a_change_that_names_one_field_leaves_the_others_of_an_object_that_setup_applied(
+    kube: KubeClient, namespace: str
+) -> None:
+    labels = {"app": "web"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    kube.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+                "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod}}, namespace)  # fmt: skip
+    change = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, annotations: {changed: now}}}"
+    context = VerifyContext(kube=kube, namespace=namespace, limits=PATIENT)
+    assert statuses(context, entry("n", "dry_run", manifest=change, operation="apply")) == [PASS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from devops_bench.kube import (
@@ -19,6 +20,9 @@ from devops_bench.verification.checks.resources import select
 from devops_bench.verification.ops import compiled
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
+
+# Not the manager that setup applies as: of an object of setup, a manifest with one field would drop all the others.
+ASKS = "kubectl-edit"
 
 
 def dry_run(check: DryRun, scope: Scope) -> Verdict:
@@ -39,7 +43,7 @@ def dry_run(check: DryRun, scope: Scope) -> Verdict:
         assert check.template_of is not None
         return failed(f"no {check.template_of.kind} {check.template_of.resource_name} in {namespace}")
     deadline = scope.deadline.within(scope.context.limits.call)
-    ask = kube.create if check.operation == "create" else kube.apply
+    ask = kube.create if check.operation == "create" else partial(kube.apply, field_manager=ASKS)
     try:
         ask(manifest, namespace, dry_run=True, as_user=check.as_user, deadline=deadline)
         admitted, said = True, "admitted"
