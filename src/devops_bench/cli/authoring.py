@@ -61,6 +61,60 @@ def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: 
     return 1 if any(row.too_easy() for row in rows) else 0
 
 
+@click.command(
+    "try",
+    help="Be the agent: a shell with the agent's rights in the task's own cluster (commands from standard input), "
+    "then the verdicts. Exit 1 if an objective failed.",
+)
+@click.argument("path")
+@click.option(
+    "--answer",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File with the final answer, read when the shell has ended.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+def try_(path: str, answer: Path | None, as_json: bool) -> int:
+    """What the shell says goes to standard error, the verdicts go to standard output."""
+    import os
+    import sys
+
+    from devops_bench.errors import ConfigError
+    from devops_bench.proofs.byhand import by_hand
+    from devops_bench.proofs.ladder import score_of
+    from devops_bench.sandbox import detect
+    from devops_bench.tasks import find_tasks, load_task
+    from devops_bench.tasks.spec import TaskSpec
+
+    found = find_tasks([path])
+    if len(found) > 1:
+        raise ConfigError(f"means {len(found)} tasks", where=path, fix="name one")
+    mode = detect(os.environ)
+    if mode.warning:
+        click.echo(f"warning: {mode.warning}", err=True)
+
+    def begin(task: TaskSpec) -> None:
+        click.echo(f"{task.prompt.rstrip()}\n\n(a shell with the agent's rights; leave it to be judged)", err=True)
+
+    def tell(portion: bytes) -> None:
+        sys.stderr.buffer.write(portion)
+        sys.stderr.flush()
+
+    task = load_task(found[0].file, key=found[0].key)
+    stdin = sys.stdin.buffer
+    done = by_hand(task, mode, words=stdin, tell=tell, begin=begin, interactive=sys.stdin.isatty(), answer=answer)
+    score = score_of(done, task.verification_spec)
+    if as_json:
+        data = [
+            {"name": name, "status": status, "reason": done.reasons[name]} for name, status in done.statuses.items()
+        ]
+        click.echo(json.dumps({"task": task.key, "score": score, "entries": data}, indent=2))
+    else:
+        for name, status in done.statuses.items():
+            click.echo(f"{status:<6} {name}: {done.reasons[name]}")
+        click.echo("not judged" if score is None else f"score {score:.2f}")
+    return 0 if score == 1.0 else 1
+
+
 @click.command(help="Make the folder of a new task with its setup, solution, wrong answers and README to fill in.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--provider", type=click.Choice(["kwok", "none"]), default="kwok", show_default=True)

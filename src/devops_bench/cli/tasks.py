@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from devops_bench.cli.authoring import calibrate, import_, new
+from devops_bench.cli.authoring import calibrate, import_, new, try_
 from devops_bench.plaintext import columns
 
 if TYPE_CHECKING:
@@ -217,5 +217,5 @@ def validate(
     return 1 if any(report.state is TaskState.FAILED for report in reports) else 0
 
 
-for _command in (calibrate, new, import_):
+for _command in (calibrate, try_, new, import_):
     command.add_command(_command)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,13 @@ def find(env: Mapping[str, str] = os.environ) -> Path | None:
     """The binary if there is one already. Raises ConfigError when DEVOPS_BENCH_KUBE names something unusable."""
     found = locate(env)
     return found.path if found else None
+
+
+def kubectl(env: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The argv prefix of a kubectl where no cluster of ours brings one: that of PATH, else the one in the binary."""
+    if found := shutil.which("kubectl", path=env.get("PATH", os.defpath)):
+        return (found,)
+    return (str(path), "kubectl") if (path := find(env)) else ()
 
 
 def locate(env: Mapping[str, str] = os.environ) -> Found | None:

@@ -9,7 +9,6 @@ when it carries our labels and the UID that we noted when we made it.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ class Existing:
             )
         self.path = Path(env[KUBECONFIG]).expanduser()
         self.context = env[CONTEXT]
-        self.kubectl = _kubectl(env)
+        self.kubectl = binary.kubectl(env)
         self.root = state_root(env)
 
     def create(self, name: str, needs: ClusterNeeds, state_dir: Path) -> Cluster:
@@ -166,10 +165,3 @@ def _confined(rules: list[rbac.AgentRule], needs: ClusterNeeds, name: str) -> li
         rule.model_copy(update={"namespaces": [name], "preset": narrowed.get(rule.preset, rule.preset)})
         for rule in rules
     ]
-
-
-def _kubectl(env: Mapping[str, str]) -> tuple[str, ...]:
-    """kubectl of PATH, else the one inside the control-plane binary, if there is one."""
-    if found := shutil.which("kubectl", path=env.get("PATH", os.defpath)):
-        return (found,)
-    return (str(path), "kubectl") if (path := binary.find(env)) else ()

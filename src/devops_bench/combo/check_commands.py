@@ -28,7 +28,8 @@ def runner(sandbox: Sandbox) -> Callable[[Sequence[str], float], tuple[int, str,
         try:
             copy_workspace(sandbox.spec.workspace, base / "workspace")
             (base / "home").mkdir(mode=0o700)
-            with Sandbox(sandbox.mode, SandboxSpec(home=base / "home", workspace=base / "workspace")) as place:
+            spec = SandboxSpec(home=base / "home", workspace=base / "workspace", kubectl=sandbox.spec.kubectl)
+            with Sandbox(sandbox.mode, spec) as place:
                 done = place.run(argv, timeout=timeout, cap=OUTPUT_CAP, on_error=lambda _chunk: None)
         finally:
             shutil.rmtree(base, ignore_errors=True)

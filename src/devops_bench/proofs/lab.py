@@ -145,7 +145,8 @@ def _limits(task: TaskSpec) -> Limits:
     return replace(limits, quiescence=limits.quiescence + longest_stage_delay(stage_documents(task.cluster)))
 
 
-def _judgement(moment: str, results: Sequence[EntryResult]) -> Judgement:
+def judgement(moment: str, results: Sequence[EntryResult]) -> Judgement:
+    """What the verifier found at `moment`."""
     return Judgement(
         moment,
         {result.name: result.verdict.status for result in results},
@@ -157,11 +158,11 @@ def _idle(here: Bench, case: Case) -> Outcome:
     """Untouched; then as after an agent that did nothing; then the same state again and again."""
     entries = here.task.verification_spec
     with here.timed("judge"):
-        first = _judgement("untouched", assert_once(entries, here.context))
+        first = judgement("untouched", assert_once(entries, here.context))
         sampler = HoldSampler(entries, here.context)
         sampler.start()
         tracks = sampler.stop()
-        idle = _judgement("after an idle agent", verify(entries, here.task.parse_failures, here.context, tracks))
+        idle = judgement("after an idle agent", verify(entries, here.task.parse_failures, here.context, tracks))
         looks, moved = _looks(here)
     return Outcome(case, (first, *looks, idle), tuple(moved), seconds=here.seconds)
 
@@ -185,7 +186,7 @@ def _scripted(here: Bench, case: Case) -> Outcome:
         context = replace(
             here.context, answer=done.text(), limits=replace(limits, converge=min(limits.converge, WINDOW))
         )
-        found = _judgement("after it", verify(entries, here.task.parse_failures, context, tracks))
+        found = judgement("after it", verify(entries, here.task.parse_failures, context, tracks))
         looks: list[Judgement] = []
         moved: list[str] = []
         if case.kind is Kind.SOLUTION:
@@ -207,7 +208,7 @@ def _looks(here: Bench) -> tuple[list[Judgement], list[str]]:
     if here.kube is not None:
         at_rest(here.kube)
     before: Fingerprint = fingerprint(here.kube, here.workspace)
-    looks = [_judgement(f"at look {number + 1}", assert_once(entries, here.context)) for number in range(LOOKS)]
+    looks = [judgement(f"at look {number + 1}", assert_once(entries, here.context)) for number in range(LOOKS)]
     return looks, before.difference(fingerprint(here.kube, here.workspace))
 
 
