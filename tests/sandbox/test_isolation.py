@@ -171,13 +171,18 @@ def test_the_kubeconfig_inside_is_a_private_copy(mode: SandboxMode, make_box: Ma
     assert (box.spec.home / ".kube/config").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_given_kubectl_comes_first(mode: SandboxMode, make_box: MakeBox, tmp_path: Path) -> None:
+def test_the_given_kubectl_comes_first_for_the_agent_and_for_the_commands_of_checks(
+    mode: SandboxMode, make_box: MakeBox, tmp_path: Path
+) -> None:
     binary = tmp_path / "multi"
     binary.write_text('#!/bin/bash\necho "called as ${0##*/} with $*"\n')
     binary.chmod(0o755)
     box = make_box(mode, kubectl=(str(binary), "kubectl"))
     assert bash(box, "kubectl get pods") == "called as kubectl with get pods\n"
     assert box.run(["/bin/bash", "-c", 'echo x >"$(type -P kubectl)"'], timeout=30).exit != 0
+    from devops_bench.combo.check_commands import runner
+
+    assert runner(box)(["kubectl", "kustomize", "."], 30) == (0, "called as kubectl with kustomize .\n", "")
 
 
 def test_tmp_is_sized(mode: SandboxMode, make_box: MakeBox) -> None:
