@@ -240,7 +240,7 @@ class Supervisor:
             if who is not None and who.alive():
                 self.record("adopted", rid=rid, attempt=combo.attempt)
                 self.schedule.running(rid)
-                self.watch(rid, who, directory, self.limits.since(who), seen=combo.seen)
+                self.watch(rid, who, directory, self.limits.since(who), combo.heard)
             elif who is not None and who.foreign and who.boot == boot_id():
                 raise RefusedError(
                     f"combo {rid} was started in another container, where it may still run", fix="resume there"
@@ -248,12 +248,12 @@ class Supervisor:
             else:
                 self._ended(rid, directory)
 
-    def watch(self, rid: str, who: ProcessIdentity, directory: Path, limits: Limits, seen: str = "") -> None:
-        """Follow a running combo to its end."""
+    def watch(self, rid: str, who: ProcessIdentity, directory: Path, limits: Limits, heard: int = 0) -> None:
+        """Follow a running combo to its end; its first `heard` events are in the journal already."""
         loop, watches = self._loop, self._watches
         worker = Worker(rid, who, directory, loop, watches, self.record, self._worker_ended, self._worker_told)
         self.workers[rid] = worker
-        worker.start(limits, seen)
+        worker.start(limits, heard)
 
     def _worker_told(self, worker: Worker, name: str, fields: Mapping[str, Any]) -> None:
         """A model request, or a provider's wish for fewer of them."""

@@ -13,14 +13,17 @@ from typing import Any
 
 from devops_bench.settings import ComboState
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 GAP_MOST = 180.0
 """Seconds between two events that still count as work: heartbeats come every minute, so a longer gap is a sleep."""
 
 
 @dataclass(slots=True)
 class ComboStatus:
-    """Where one combo stands. `attempt` counts from 1, 0: never started; `worker` is a process identity."""
+    """Where one combo stands. `attempt` counts from 1, 0: never started; `worker` is a process identity.
+
+    `heard`: how many lines of the attempt's own events were read when the last of them came into the journal.
+    """
 
     state: ComboState = ComboState.PLANNED
     attempt: int = 0
@@ -41,6 +44,7 @@ class ComboStatus:
     action: str = ""
     tokens: int | None = None
     seen: str = ""
+    heard: int = 0
 
     def to_data(self) -> dict[str, Any]:
         """JSON form; `klass` becomes `class`."""
@@ -95,6 +99,8 @@ class RunState:
         handler = _HANDLERS.get(str(event["event"]))
         if handler is not None:
             handler(self, event)
+        if "heard" in event:
+            _combo(self, event).heard = int(event["heard"])
 
     def counts(self) -> dict[str, int]:
         """Combos by state, every state named."""
@@ -199,6 +205,7 @@ def _started(state: RunState, event: Mapping[str, Any]) -> None:
     combo.directory = str(event["directory"])
     combo.worker = event["worker"]
     combo.started = combo.seen = str(event["time"])
+    combo.heard = 0
     combo.phase = ""
     combo.reason = ""
 

@@ -86,17 +86,22 @@ class Worker:
         self._watches = watches
         self._watch: int | None = None
         self._offset = 0
-        self._known = ""
+        self._read = 0
+        self._known = 0
         self._cpu_seen = 0.0
+        self._log_time = 0.0
         self._grace = 0.0
         self._seen = time.monotonic()
         self._reported = 0.0
         self._timers: list[asyncio.TimerHandle] = []
 
-    def start(self, limits: Limits, seen: str = "") -> None:
-        """Begin to watch. Events not younger than `seen` (UTC) are in the journal already: an earlier supervisor's."""
+    def start(self, limits: Limits, heard: int = 0) -> None:
+        """Begin to watch. The combo's first `heard` events are in the journal already: an earlier supervisor's.
+
+        Counted, not timed: the host's clock may have been set back since they were written.
+        """
         self._grace = limits.grace
-        self._known = seen
+        self._known = heard
         self._pidfd = self.who.open_pidfd()
         if self._pidfd is None:
             self._loop.call_soon(self._ended)
@@ -136,6 +141,7 @@ class Worker:
         self._offset += whole
         for line in raw[:whole].splitlines():
             self._seen = time.monotonic()
+            self._read += 1
             try:
                 event = json.loads(line)
                 self._merge(str(event.pop("event")), event)
@@ -143,21 +149,20 @@ class Worker:
                 continue  # a combo's own file may be damaged by a kill; its outcome does not depend on it
 
     def _merge(self, name: str, event: dict[str, Any]) -> None:
-        known = str(event.get("time", "")) <= self._known
-        for taken in ("seq", "time", "run", "rid"):
+        for taken in ("seq", "time", "run", "rid", "heard"):
             event.pop(taken, None)
         if name == "model_request":
             self.cost += _figure(event.get("cost"))
             self.tokens += int(_figure(event.get("tokens")))
-        if known:
+        if self._read <= self._known:
             return
         if name in {"model_request", "rate_limited"}:
             self._on_event(self, name, event)
         if name in MERGED:
-            self._record(name, rid=self.rid, **event)
+            self._record(name, rid=self.rid, heard=self._read, **event)
         elif self._seen - self._reported >= settings.TABLE["activity_interval"].value:
             self._reported = self._seen
-            self._record("agent_activity", rid=self.rid, kind=name)
+            self._record("agent_activity", rid=self.rid, heard=self._read, kind=name)
 
     def _over_time(self) -> None:
         self._give_up("combo-timeout", "the combo took longer than its wall-clock limit")
@@ -165,7 +170,8 @@ class Worker:
     def _check_stall(self, stall: float) -> None:
         if (cpu := self._cpu()) - self._cpu_seen >= BUSY_CPU:
             self._cpu_seen, self._seen = cpu, time.monotonic()
-        quiet = time.monotonic() - max(self._seen, self._log_seen())
+        self._look_at_logs()
+        quiet = time.monotonic() - self._seen
         if quiet >= stall:
             self._give_up("combo-stalled", f"no event and no output for {quiet:.0f} s")
         else:
@@ -183,14 +189,17 @@ class Worker:
                     total += sum(process.cpu_times()[:4])
         return total
 
-    def _log_seen(self) -> float:
+    def _look_at_logs(self) -> None:
         newest = 0.0
         for path in (self.directory.parent / "run.log", self.directory / "agent.log"):
             try:
                 newest = max(newest, path.stat().st_mtime)
             except OSError:
                 continue
-        return time.monotonic() - (time.time() - newest) if newest else 0.0
+        if newest != self._log_time:
+            # A clock that was set back makes a file of the future: it was written by now, and is no news for ever.
+            self._log_time = newest
+            self._seen = max(self._seen, time.monotonic() - max(0.0, time.time() - newest))
 
     def _give_up(self, signature: str, reason: str) -> None:
         self.ended_for = Outcome(
