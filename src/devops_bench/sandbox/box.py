@@ -227,7 +227,8 @@ class Sandbox:
 
     def close(self) -> None:
         """End strays and remove the control folder; `home` and `workspace` belong to the caller. Idempotent."""
-        for pid in tagged(TAG, self.tag):
+        # With the first process of its namespace everything in a sandbox is gone; bare commands may have strays.
+        for pid in () if self.sandboxed else tagged(TAG, self.tag):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, 9)
         shutil.rmtree(self._control, ignore_errors=True)
