@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench import agents, settings, skills
-from devops_bench.agents.base import Agent, AgentRun, AgentTask, EndReason, Grants, Limits, ModelEndpoint
+from devops_bench.agents.base import Agent, AgentRun, AgentTask, EndReason, Grants, Limits, ModelEndpoint, ToolKind
 from devops_bench.agents.frame.ends import UNCONFIRMED
 from devops_bench.agents.frame.run import CliAgent
 from devops_bench.agents.skills import find_skills
@@ -150,6 +150,8 @@ class _Stage:
             )
             run = agent.run(task)
             ended = time.time()
+            # MCP calls were judged by their gateway; these ran in the sandbox, or nobody knows that they did not.
+            guard.transcript((call.name, call.args) for call in run.tool_calls if call.kind is not ToolKind.MCP)
         # Closed: the records of both gateways are complete.
         run = turn_facts.with_gateway(run, agent, model)
         found = turn_facts.Had(agent, endpoint, auth_mode, box, granted, tuple(names), model, mcp, guard.findings())

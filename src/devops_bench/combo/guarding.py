@@ -5,14 +5,15 @@ The policy is `devops_bench.guard`; here it learns what is the attempt's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from devops_bench.combo.events import EventLog
 from devops_bench.combo.world import World
 from devops_bench.gateway.mcp import SERVER
-from devops_bench.guard import Finding, Gate, GuardContext, Source, judge_tool, scan_process_args
+from devops_bench.guard import Finding, Gate, GuardContext, Refusal, Source, judge_tool, scan_call, scan_process_args
 from devops_bench.sandbox import SandboxMode
 from devops_bench.sandbox.layout import HOME, WORKSPACE
 
@@ -74,14 +75,43 @@ class AttemptGuard:
     def process(self, argv: Sequence[str], env: Mapping[str, str]) -> bool:
         """Whether a process that runs must not."""
         refusal = scan_process_args(argv, self._context, env=env)
-        if refusal is None:
+        if refusal is None or self._gate.allowed(refusal.words, env.get("KUBECONFIG", "")):
             return False
         self._gate.note(refusal, Source.PROCESS)
         return True
 
+    def transcript(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Look through the agent's own tool calls (name, arguments) once it has ended: what ran past the other lines,
+        or was asked of a tool that is not there, is a finding too. What they saw is none a second time.
+        """
+        found = [refusal for name, args in calls for refusal in scan_call(name, args, self._context)]
+        found = [refusal for refusal in found if not self._gate.allowed(refusal.words)]
+        seen = [finding.refusal for finding in self._gate.findings]
+        # The same command first; then any of the same tool: a shell had expanded what the transcript only spells.
+        for same in (_by_command, _by_tool):
+            known = Counter(same(refusal) for refusal in seen)
+            left = []
+            for refusal in found:
+                if known[same(refusal)] > 0:
+                    known[same(refusal)] -= 1
+                    seen.remove(next(one for one in seen if same(one) == same(refusal)))
+                else:
+                    left.append(refusal)
+            found = left
+        for refusal in found:
+            self._gate.note(refusal, Source.LOG)
+
     def findings(self) -> list[dict[str, Any]]:
         """What was refused, for the record."""
         return [finding.as_dict() for finding in self._gate.findings[:MOST_RECORDED]]
+
+
+def _by_command(refusal: Refusal) -> str:
+    return refusal.command
+
+
+def _by_tool(refusal: Refusal) -> str:
+    return refusal.tool
 
 
 def _tell(events: EventLog, finding: Finding) -> None:

@@ -2,15 +2,16 @@
 
 `judge_command` and `judge_tool` are pure and decide from arguments, never from text that happens to look like a
 command. They are asked before a command runs by the shims on an agent's PATH (`shim`, `gate`) and by the MCP gateway,
-and afterwards, as the second line, for processes and log lines that were seen (`watch`). Reading is always allowed,
-whatever it reads; a change is allowed only where the target is known to be the attempt's own. Nothing is ever reverted.
+and afterwards, as the second line, for processes that were seen (`watch`) and for the calls of the transcript
+(`scan_call`). Reading is always allowed, whatever it reads; a change is allowed only where the target is known to be
+the attempt's own. Nothing is ever reverted.
 """
 
 from __future__ import annotations
 
 from devops_bench.guard.gate import Gate
 from devops_bench.guard.judge import GUARDED, judge_command
-from devops_bench.guard.tools import judge_tool
+from devops_bench.guard.tools import judge_tool, scan_call
 from devops_bench.guard.types import Finding, GuardContext, Refusal, Rule, Source
 from devops_bench.guard.watch import scan_log_line, scan_process_args
 
@@ -24,6 +25,7 @@ __all__ = [
     "Source",
     "judge_command",
     "judge_tool",
+    "scan_call",
     "scan_log_line",
     "scan_process_args",
 ]

@@ -6,7 +6,7 @@ import os
 import socket
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from devops_bench.guard.judge import judge_command
 from devops_bench.guard.shim import VERSION
@@ -15,6 +15,7 @@ from devops_bench.guard.types import Finding, GuardContext, Refusal, Source
 LARGEST = 4 << 20  # bytes of one question: a long command line and some kubeconfigs
 PATIENCE = 10.0  # seconds that a connection may take
 MOST_FINDINGS = 1000
+MOST_ALLOWED = 20_000
 MOST_AT_ONCE = 64
 
 
@@ -29,6 +30,7 @@ class Gate:
         self.context = context
         self._on_finding = on_finding
         self._findings: list[Finding] = []
+        self._allowed: dict[tuple[str, ...], set[str]] = {}
         self._lock = threading.Lock()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.5,), name="guard", daemon=True)
@@ -54,13 +56,24 @@ class Gate:
             self._findings.append(finding)
         self._on_finding(finding)
 
+    def allowed(self, words: Sequence[str], kubeconfig: str | None = None) -> bool:
+        """Whether a shim was told that this command (tool, arguments) may run: it knew more than its words, as it
+        read the kubeconfigs. With `kubeconfig`: with this KUBECONFIG.
+        """
+        with self._lock:
+            known = self._allowed.get(tuple(words), set())
+        return bool(known) if kubeconfig is None else kubeconfig in known
+
     def answer(self, question: bytes) -> bytes:
         """The reply to one question: `ok` or `no` and the text for the agent, each ended by NUL."""
         try:
-            refusal = _judge(question, self.context)
+            words, env, refusal = _judge(question, self.context)
         except BadQuestion:
             return b"no\0this command could not be checked and was not run\0"
         if refusal is None:
+            with self._lock:
+                if len(self._allowed) < MOST_ALLOWED:
+                    self._allowed.setdefault(words, set()).add(env.get("KUBECONFIG", ""))
             return b"ok\0"
         self.note(refusal, Source.SHIM)
         return b"no\0" + refusal.text.replace("\0", " ").encode(errors="replace") + b"\0"
@@ -154,11 +167,13 @@ def _split(data: bytes) -> tuple[str, str, list[str], list[str], list[str]] | No
     return tool, cwd, lists[0], lists[1], lists[2]
 
 
-def _judge(question: bytes, context: GuardContext) -> Refusal | None:
+def _judge(question: bytes, context: GuardContext) -> tuple[tuple[str, ...], dict[str, str], Refusal | None]:
+    """The command, its environment, and why it must not run."""
     parts = _split(question)
     if parts is None:
         raise BadQuestion
     tool, cwd, args, variables, configs = parts
     env = {name: value for name, sign, value in (item.partition("=") for item in variables) if sign}
     texts = dict(zip(configs[::2], configs[1::2], strict=True)) if configs else None
-    return judge_command([tool, *args], context, env=env, cwd=cwd, configs=texts)
+    words = (tool, *args)
+    return words, env, judge_command(words, context, env=env, cwd=cwd, configs=texts)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devops_bench.guard.judge import GUARDED, judge_command
 from devops_bench.guard.types import Call, GuardContext, Refusal, Rule
-from devops_bench.guard.watch import scan_log_line
+from devops_bench.guard.watch import scan_log_line, scan_script
 from devops_bench.guard.words import listed
 
 _CHANGING = listed(
@@ -26,7 +27,8 @@ _CONTEXT_ARGS = frozenset(["context", "kubecontext", "kubeconfigcontext", "conte
 _CONFIG_ARGS = frozenset(["kubeconfig", "kubeconfigpath"])
 _SERVER_ARGS = frozenset(["server", "apiserver", "masterurl"])
 _CLUSTER_ARGS = frozenset(["cluster", "clustername", "clusterid"])
-_COMMAND_ARGS = frozenset(["command", "cmd", "args", "argv"])
+_COMMAND_ARGS = frozenset(["command", "cmd", "args", "argv", "script"])
+_SHELLS = frozenset(["sh", "bash", "dash", "zsh"])
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _DEPTH = 8
 
@@ -71,6 +73,27 @@ def judge_tool(server: str, tool: str, args: Mapping[str, Any], context: GuardCo
         if name == "parent" and "/clusters/" in value and not context.owns_cluster(_cluster_part(value)):
             return call.refuse(Rule.FOREIGN_TARGET, f"cluster {_cluster_part(value)} is not of this task")
     return None
+
+
+def scan_call(tool: str, args: Mapping[str, Any], context: GuardContext) -> Iterator[Refusal]:
+    """What an agent's own tool call (a shell, `kubectl`) asked for and must not: found in its transcript afterwards."""
+    program = tool if tool in GUARDED else None
+    for name, value in args.items():
+        if _plain(name) not in _COMMAND_ARGS:
+            continue
+        if isinstance(value, list):
+            words = [str(item) for item in value]
+            if len(words) > 2 and words[0].rpartition("/")[2] in _SHELLS and words[1].startswith("-"):
+                yield from scan_script(words[2], context)
+                continue
+            text = shlex.join(words)
+        elif isinstance(value, str):
+            text = value
+        else:
+            continue
+        yield from scan_script(
+            text if program is None or text.split()[:1] == [program] else f"{program} {text}", context
+        )
 
 
 def _first_foreign(call: Call, names: list[str], context: GuardContext) -> Refusal | None:

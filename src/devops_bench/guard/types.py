@@ -24,7 +24,9 @@ class Rule(StrEnum):
 
 
 class Source(StrEnum):
-    """Where it was seen. `SHIM` and `MCP` were stopped before they ran; the others had begun."""
+    """Where it was seen. `SHIM` and `MCP` were stopped before they ran, a `PROCESS` had begun and was ended; a `LOG`
+    (the transcript) says that it was asked for and that nobody stopped it.
+    """
 
     SHIM = "shim"
     MCP = "mcp"
@@ -65,12 +67,15 @@ class GuardContext:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a command must not run. `reason` completes "refused: "; `command` is what was asked for, shortened."""
+    """Why a command must not run. `reason` completes "refused: "; `command` is what was asked for, shortened; `words`
+    are the tool and its arguments, whole.
+    """
 
     rule: Rule
     tool: str
     reason: str
     command: str
+    words: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -123,7 +128,9 @@ class Call:
 
     def refuse(self, rule: Rule, reason: str) -> Refusal:
         """A refusal of this call."""
-        return Refusal(rule, self.tool, _shown(reason), _shown(" ".join([self.tool, *self.args])))
+        return Refusal(
+            rule, self.tool, _shown(reason), _shown(" ".join([self.tool, *self.args])), (self.tool, *self.args)
+        )
 
 
 def _shown(text: str) -> str:

@@ -1,10 +1,14 @@
-"""The second line: commands that already run, or that a log speaks of. For what came past the shims by a full path."""
+"""The second line: commands that already run, or that a transcript or a line of text speaks of.
+
+For what came past the shims: by a full path, too short to be seen running, or where no such tool is installed.
+"""
 
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from devops_bench.guard.judge import GUARDED, judge_command
 from devops_bench.guard.types import GuardContext, Refusal
@@ -12,6 +16,10 @@ from devops_bench.guard.words import listed
 
 LINE_CHARS = 16_384
 _SEPARATORS = frozenset([";", "&&", "||", "|", "&", "(", ")", "{", "}", "then", "do", "else", "!", "$("])
+_TOOLS = re.compile("|".join(GUARDED))  # what names none of them is not taken apart
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"\\]?)([A-Za-z_][\w.-]*)\1")
+_SHELL_READS = re.compile(r"(?:^|[;|&(\s])(?:ba|z|da)?sh\b[^;|&]*<<")
+_UNSURE = frozenset("$`*?")
 _PYTHONS = ("python", "python3", "node", "bash", "sh")
 
 
@@ -41,6 +49,35 @@ def scan_log_line(line: str, context: GuardContext, *, cwd: str = "") -> Refusal
         if refusal is not None:
             return refusal
     return None
+
+
+def scan_script(text: str, context: GuardContext, *, cwd: str = "") -> Iterator[Refusal]:
+    """Every refused command of a shell script, as it stands there. Nothing is expanded: what depends on a variable, a
+    pattern or another command is left to those who see the real words. What a here-document writes to a file and what
+    a comment says is no command.
+    """
+    where = cwd or (context.folders[0] if context.folders else "")
+    for line in filter(_TOOLS.search, _lines(text)):
+        for words in _commands(line[:LINE_CHARS]):
+            if _UNSURE.isdisjoint("".join(words)) and (found := judge_command(words, context, cwd=where)) is not None:
+                yield found
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The script's commands, a line each: continued lines are joined; comments and here-documents are left out, unless
+    it is a shell that reads them.
+    """
+    ends: list[str] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if ends:
+            if line.strip() == ends[0]:
+                ends.pop(0)
+            continue
+        if line.lstrip().startswith("#"):
+            continue
+        yield line
+        if not _SHELL_READS.search(line):
+            ends = [match[2] for match in _HEREDOC.finditer(line)]
 
 
 def _commands(line: str) -> list[list[str]]:
