@@ -77,6 +77,8 @@ class RunFolder:
         status: int | None = None,
         audit: list[dict[str, Any]] | None = None,
         auth: str = "api-key",
+        environment: Environment | None = None,
+        guard: list[dict[str, Any]] | None = None,
     ) -> Path:
         number = len([e for e in self.events if e["event"] == "combo_started" and e["rid"] == planned.rid]) + 1
         run_id = f"run_20260131_12{self.clock // 60 % 60:02d}{self.clock % 60:02d}_{planned.rid}"
@@ -107,7 +109,8 @@ class RunFolder:
         source = self.root / "raw-audit.jsonl"
         source.write_text("".join(json.dumps(event) + "\n" for event in audit or ()))
         write_attempt(
-            directory, made, setup, Environment(auth_mode=auth, sandbox={"kind": "bwrap"}, network="closed"),
+            directory, made, setup,
+            environment or Environment(auth_mode=auth, sandbox={"kind": "bwrap"}, network="closed"),
             PlainRedactor(), audit_log=source if audit is not None else None,
         )  # fmt: skip
         exit_code = 0 if state == "scored" else 1
@@ -121,6 +124,7 @@ class RunFolder:
             "attempt": number, "rid": planned.rid, **end, "end": "completed" if judged else None, "raw_end": "",
             "mcp_calls": 4 if planned.config.mcp else 0, "started": "2026-01-31T12:00:00.000Z",
             "ended": "2026-01-31T12:00:52.300Z", "phases": {"agent": 41.5}, "residue": [],
+            "guard": guard or [],
         }  # fmt: skip
         (directory / "attempt.json").write_text(json.dumps(told))
         if with_outcome:

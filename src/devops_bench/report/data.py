@@ -46,6 +46,7 @@ def to_dict(run: Run) -> dict[str, Any]:
         "combos": [_combo(combo, run) for combo in run.combos],
         "residue": list(run.residue),
         "problems": list(run.problems),
+        "warnings": list(run.warnings),
         "notes": list(run.notes),
     }
 
@@ -54,6 +55,7 @@ def _combo(combo: Combo, run: Run) -> dict[str, Any]:
     data = {name: getattr(combo, name) for name in _COMBO_FIELDS}
     data["checks"] = [{name: getattr(check, name) for name in _CHECK_FIELDS} for check in combo.checks]
     data["tokens"] = asdict(combo.tokens)
+    data["made"] = {name: value or None for name, value in asdict(combo.made).items()}
     data["class"] = data.pop("klass")
     data["directory"] = _relative(combo, run)
     data["setup"] = combo.setup

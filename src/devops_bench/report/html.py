@@ -47,7 +47,6 @@ def render(run: Run) -> str:
         css=Markup(css),  # noqa: S704 - our own file
         css_hash=digest,
         version=__version__,
-        totals=table.totals(run),
         leader=table.leader(run),
         ranked=ranked,
         tied=_tied(run, ranked),

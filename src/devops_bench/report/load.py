@@ -15,8 +15,8 @@ from typing import Any
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import AgentConfig, Plan
 from devops_bench.matrix.plan import Combo as Planned
-from devops_bench.report import journal
-from devops_bench.report.model import Check, Combo, Run, Tokens, Verdict
+from devops_bench.report import journal, mixed
+from devops_bench.report.model import Check, Combo, Made, Run, Tokens, Verdict
 from devops_bench.results.read import read_object, read_rows
 from devops_bench.results.scorekeys import number
 from devops_bench.results.setup import RUN_ID
@@ -58,6 +58,7 @@ def load_run(run_dir: Path, also: tuple[str, ...] = ()) -> Run:
         notes=plan.notes if plan is not None else (),
         problems=tuple(problems),
         residue=tuple(dict.fromkeys([*facts.residue, *(f"{c.rid}: {line}" for c in combos for line in c.residue)])),
+        warnings=mixed.warnings(combos),
         agent_timeout_sec=options.agent_timeout_sec if options else None,
         max_parallel=options.max_parallel if options else None,
         sandbox=options.sandbox if options else None,
@@ -196,7 +197,25 @@ def _combo(run_dir: Path, planned: Planned, facts: journal.Facts, done: bool, pr
         catastrophic=tuple(row.get("catastrophicKinds") or ()),
         unresolved=bool(row.get("catastrophicUnresolved")),
         residue=_lines(end.get("residue")) or _lines(told.get("residue")),
+        made=_made(environment),
+        guard=tuple(_refused(item) for item in _list(told.get("guard")) if isinstance(item, dict)),
     )
+
+
+def _made(environment: Mapping[str, Any]) -> Made:
+    hashes, versions, agent = (_mapping(environment.get(name)) for name in ("hashes", "versions", "agent"))
+    return Made(
+        version=_text(versions.get("devops_bench")),
+        code=_text(hashes.get("code")),
+        task=_text(hashes.get("task")),
+        agent=_text(agent.get("version")),
+    )
+
+
+def _refused(item: Mapping[str, Any]) -> str:
+    """One finding of the guard."""
+    how = "stopped" if item.get("blocked") else "not stopped before it ran"
+    return f"{_text(item.get('command'))} ({_text(item.get('reason'))}; {how}, seen by {_text(item.get('source'))})"
 
 
 def _verdict(end: Mapping[str, Any], status: int | None, started: bool, done: bool) -> tuple[str, Verdict, str]:
@@ -252,9 +271,17 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _lines(value: Any) -> tuple[str, ...]:
     """A list of texts, whatever stands there instead."""
-    return tuple(_text(item) for item in value) if isinstance(value, list) else ()
+    return tuple(_text(item) for item in _list(value))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _int(value: Any) -> int | None:

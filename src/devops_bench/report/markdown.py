@@ -49,7 +49,11 @@ def to_markdown(run: Run) -> str:
         for combo, why in found:
             fix = f" Fix: {escape(why.fix)}." if why.fix else ""
             out.append(f"- **{escape(combo.label)}** · {escape(combo.setup)}: {escape(why.line)}.{fix}")
-    for title, lines in (("Left behind by teardown", run.residue), ("Could not be read", run.problems)):
+    for title, lines in (
+        ("Aimed at clusters of others", run.guarded),
+        ("Left behind by teardown", run.residue),
+        ("Could not be read", run.problems),
+    ):
         if lines:
             out += ["", f"## {title}", "", *(f"- {escape(line)}" for line in lines)]
     return "\n".join(out) + "\n"

@@ -55,11 +55,22 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What an attempt was made with, by its environment.json; empty where that does not tell."""
+
+    version: str = ""
+    code: str = ""
+    task: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Combo:
     """One cell of the matrix with the attempt that counts: the last one that could be judged, else the last one.
 
     `latency_sec` is seconds of the agent alone, `wall_sec` of the whole attempt, `cost_usd` USD. `directory` is that
-    attempt's folder. `klass`, `phase`, `signature` and `reason` are set where the attempt could not be judged.
+    attempt's folder. `klass`, `phase`, `signature` and `reason` are set where the attempt could not be judged. `guard`:
+    a line for each command that was aimed at a foreign cluster.
     """
 
     rid: str
@@ -98,6 +109,8 @@ class Combo:
     catastrophic: tuple[str, ...] = ()
     unresolved: bool = False
     residue: tuple[str, ...] = ()
+    made: Made = Made()
+    guard: tuple[str, ...] = ()
 
     @property
     def setup(self) -> str:
@@ -118,8 +131,8 @@ class Combo:
 @dataclass(frozen=True, slots=True)
 class Run:
     """A whole run. `planned` counts combos of the plan; `complete` is False without a plan (then only started ones are
-    known), `done` is True once no combo is unfinished. `problems` are lines about files that could not be read. Times
-    are ISO-8601 UTC.
+    known), `done` is True once no combo is unfinished. `problems` are lines about files that could not be read,
+    `warnings` about scores that should not be compared. Times are ISO-8601 UTC.
     """
 
     stamp: str
@@ -134,6 +147,7 @@ class Run:
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     residue: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     agent_timeout_sec: float | None = None
     max_parallel: int | None = None
     sandbox: bool | None = None
@@ -154,6 +168,11 @@ class Run:
         """USD over the combos whose cost is known, and how many those are."""
         known = [combo.cost_usd for combo in self.combos if combo.cost_usd is not None]
         return (sum(known) if known else None), len(known)
+
+    @property
+    def guarded(self) -> list[str]:
+        """What the guard found, a line each with its combo."""
+        return [f"{combo.rid}: {line}" for combo in self.combos for line in combo.guard]
 
     def with_verdict(self, *verdicts: Verdict) -> list[Combo]:
         """Combos of these verdicts in the plan's order."""

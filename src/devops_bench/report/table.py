@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 HEADERS = ("task", "model", "config", "auth", "result", "exit", "score", "MCP", "checks", "time", "cost")
+MOST_LINES = 20
 _RIGHT = frozenset({"exit", "score", "MCP", "checks", "time", "cost"})
 _COLOURS = {
     Verdict.PASSED: "green",
@@ -48,7 +49,7 @@ def cells(combo: Combo) -> tuple[str, ...]:
 
 
 def totals(run: Run) -> list[str]:
-    """Counts with their denominators, cost with how much of it is known, and the files that could not be read."""
+    """Counts with their denominators, cost with how much of it is known, and what forbids to compare scores."""
     parts = [f"{run.count(Verdict.PASSED)} passed", f"{run.count(Verdict.FAILED)} failed"]
     rest = [f"{run.count(Verdict.INVALID)} invalid", f"{run.count(Verdict.UNFINISHED)} unfinished"]
     of_plan = f"{run.scored}/{run.planned} scored" if run.complete else f"{run.scored}/{run.planned} scored (no plan)"
@@ -60,7 +61,7 @@ def totals(run: Run) -> list[str]:
     lines.append(
         f"cost: {texts.usd(cost)}" + (f" (known for {known}/{run.planned} combos)" if cost is not None else "")
     )
-    return lines
+    return lines + [f"warning: {texts.plain(line, 600)}" for line in run.warnings]
 
 
 def leader(run: Run) -> str:
@@ -125,6 +126,14 @@ def _name(combo: Combo) -> str:
 
 def _tail(run: Run) -> list[str]:
     out: list[str] = []
+    if run.guarded:
+        out += [
+            "",
+            "aimed at clusters of others:",
+            *(f"  {texts.plain(line, 400)}" for line in run.guarded[:MOST_LINES]),
+        ]
+        if len(run.guarded) > MOST_LINES:
+            out.append(f"  and {len(run.guarded) - MOST_LINES} more")
     if run.residue:
         out += ["", "left behind by teardown:", *(f"  {texts.plain(line, 400)}" for line in run.residue)]
     if run.problems:
@@ -173,7 +182,7 @@ def _draw(run: Run, console: Console) -> None:
         )
     console.print(table)
     for line in totals(run):
-        console.print(Text(line))
+        console.print(Text(line, style="yellow" if line.startswith("warning: ") else ""))
     console.print(Text(leader(run), style="bold"))
     for combo, why in failures(run):
         console.print()
