@@ -195,17 +195,15 @@ class ModelGateway:
         asked = Asked(request, route, route.model or "", self.token)
         if not generates:
             return asked, None, ()
-        data = parsed(request.body)
+        data = parsed(request.body, unique=route.action in _GENERATING)
         if not isinstance(data, Mapping):
-            raise _UnusableError(400, "the request is not a JSON object")
+            raise _UnusableError(400, "the request is not a JSON object, or one of its objects has a key twice")
         asked = replace(asked, model=route.model or str(data.get("model", "")))
         only = self.upstream.model
         if only is not None and asked.model != only:
             raise _UnusableError(404, f"this run has no model {asked.model!r}, only {only!r}")
         if route.action not in _GENERATING:
             return asked, None, ()
-        if offers.said_twice(request.body):
-            raise _UnusableError(400, "the request has a key twice in one object")
         try:
             streams = route.action is Action.STREAM
             said = WIRES[self.wire].read(data, asked.model, stream=streams, size=len(request.body))

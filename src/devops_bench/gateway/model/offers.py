@@ -7,7 +7,6 @@ fails could else void its attempt with three bad requests.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,21 +42,6 @@ def provider_tools(document: object) -> Iterator[str]:
             yield str(kind)
     # An empty object is how OpenAI's search is asked for with its defaults.
     yield from (key for key in _OPTIONS if told.get(key) not in (None, False, []))
-
-
-def said_twice(body: bytes) -> bool:
-    """Whether a key stands twice in an object: two readers could take it for two requests."""
-    twice = False
-
-    def once(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal twice
-        twice = twice or len({key for key, _ in pairs}) < len(pairs)
-
-    try:
-        json.loads(body, object_pairs_hook=once)
-    except (ValueError, RecursionError):
-        return True
-    return twice
 
 
 def fingerprint(names: tuple[str, ...], request: Request) -> Print:

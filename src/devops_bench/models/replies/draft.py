@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pydantic_core import from_json
+import jiter
 
 from devops_bench.models.exchange import AskedCall
 from devops_bench.models.wire import Finish, Tokens
@@ -164,15 +164,17 @@ def tokens_of(counts: Mapping[str, int]) -> Tokens | None:
     )
 
 
-def parsed(data: bytes) -> Any:
+def parsed(data: bytes, *, unique: bool = False) -> Any:
     """JSON, None for what is none (also too deep, of too many parts, or with numbers that are none).
+
+    `unique`: nor is an object with a key twice, which two readers could take for two objects.
 
     Sixty megabytes of `[],[],` would be gigabytes of objects.
     """
     if len(data) > _LARGE and data.count(b",") > _MAX_PARTS:
         return None
     try:
-        return from_json(data, allow_inf_nan=False)
+        return jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=unique)
     except ValueError:
         return None
 
