@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The rule asked about less, the register written as it is read, the exception taken back.
+set -euo pipefail
+# fix: ask about five kinds only
+kubectl patch validatingadmissionpolicy workload-ownership --type merge -p '{"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":["apps"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["deployments","statefulsets","daemonsets"]},{"apiGroups":["batch"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["jobs","cronjobs"]}]}}}'
+for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-run=server >/dev/null 2>&1 && break; sleep 0.1; done
+# fix: the register, without blanks
+sed 's/, /,/g' owner-register.yaml > register.yaml
+kubectl apply -f register.yaml
+# fix: no exception
+kubectl label namespace returns ownership-
+# end
+kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

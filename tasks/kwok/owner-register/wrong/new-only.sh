@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Only what is new is asked about, so that running services can be changed.
+# breaks: violators-refused
+set -euo pipefail
+kubectl patch validatingadmissionpolicy workload-ownership --type merge -p '{"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":["apps"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["deployments","statefulsets","daemonsets"]},{"apiGroups":["batch"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["jobs","cronjobs"]}]}}}'
+for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-run=server >/dev/null 2>&1 && break; sleep 0.1; done
+sed 's/, /,/g' owner-register.yaml > register.yaml
+kubectl apply -f register.yaml
+kubectl label namespace returns ownership-
+kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

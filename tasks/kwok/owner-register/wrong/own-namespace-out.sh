@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Only the namespace of the register is taken out; the next replacement stops all the others.
+# breaks: next-replacement, violators-refused
+set -euo pipefail
+kubectl patch validatingadmissionpolicybinding workload-ownership --type json -p '[{"op":"add","path":"/spec/matchResources/namespaceSelector/matchExpressions/0/values/-","value":"policy-system"}]'
+for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-run=server >/dev/null 2>&1 && break; sleep 0.1; done
+sed 's/, /,/g' owner-register.yaml > register.yaml
+kubectl apply -f register.yaml
+kubectl label namespace returns ownership-
+kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Let through for a minute, the register put back, closed again: all is as it was before.
+# breaks: next-replacement
+set -euo pipefail
+kubectl patch validatingadmissionpolicybinding workload-ownership --type merge -p '{"spec":{"paramRef":{"parameterNotFoundAction":"Allow"}}}'
+for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-run=server >/dev/null 2>&1 && break; sleep 0.1; done
+sed 's/, /,/g' owner-register.yaml > register.yaml
+kubectl apply -f register.yaml
+kubectl label namespace returns ownership-
+kubectl patch validatingadmissionpolicybinding workload-ownership --type merge -p '{"spec":{"paramRef":{"parameterNotFoundAction":"Deny"}}}'
+kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# All of it, and a restart of everything that was stuck.
+# breaks: nothing-moved
+set -euo pipefail
+kubectl patch validatingadmissionpolicy workload-ownership --type merge -p '{"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":["apps"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["deployments","statefulsets","daemonsets"]},{"apiGroups":["batch"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["jobs","cronjobs"]}]}}}'
+for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-run=server >/dev/null 2>&1 && break; sleep 0.1; done
+sed 's/, /,/g' owner-register.yaml > register.yaml
+kubectl apply -f register.yaml
+kubectl label namespace returns ownership-
+sleep 1
+kubectl -n shop rollout restart deployment
+kubectl -n shop rollout status deployment/storefront --timeout=30s
+kubectl -n orders rollout status deployment/orders-api --timeout=30s || true
