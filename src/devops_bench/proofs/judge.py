@@ -25,11 +25,14 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one case did. `moved` names what changed while the verifier only looked; `trouble` ended it early."""
+    """What one case did. `moved` names what changed while the verifier only looked, `leaks` what the agent could read
+    and should not; `trouble` ended it early.
+    """
 
     case: Case
     judgements: tuple[Judgement, ...] = ()
     moved: tuple[str, ...] = ()
+    leaks: tuple[str, ...] = ()
     trouble: str = ""
     script_exit: int | None = None
     script_tail: str = ""
@@ -47,7 +50,7 @@ def findings(outcome: Outcome, entries: Sequence[Entry]) -> list[str]:
         return [outcome.trouble]
     if not outcome.judgements:
         return ["nothing was judged"]
-    found = [f"judging changed {item}" for item in outcome.moved]
+    found = [f"judging changed {item}" for item in outcome.moved] + list(outcome.leaks)
     for judgement in outcome.judgements:
         for name in sorted(judgement.having(Status.ERROR)):
             found.append(f"{judgement.moment}: {name} could not be evaluated: {judgement.reasons[name]}")

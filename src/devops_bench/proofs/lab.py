@@ -28,6 +28,7 @@ from devops_bench.kube import KubeClient
 from devops_bench.paths import private_dir
 from devops_bench.proofs.cases import Case, Kind
 from devops_bench.proofs.judge import Judgement, Outcome
+from devops_bench.proofs.readable import leaks
 from devops_bench.proofs.watching import Fingerprint, at_rest, fingerprint
 from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec
 from devops_bench.settings import value
@@ -164,7 +165,9 @@ def _idle(here: Bench, case: Case) -> Outcome:
         tracks = sampler.stop()
         idle = judgement("after an idle agent", verify(entries, here.task.parse_failures, here.context, tracks))
         looks, moved = _looks(here)
-    return Outcome(case, (first, *looks, idle), tuple(moved), seconds=here.seconds)
+    with here.timed("search"):
+        told = leaks(here.task, here.kube, here.sandbox)
+    return Outcome(case, (first, *looks, idle), tuple(moved), tuple(told), seconds=here.seconds)
 
 
 def _scripted(here: Bench, case: Case) -> Outcome:

@@ -54,13 +54,18 @@ def _leaks(task: TaskSpec, world: str) -> Iterator[tuple[str, str]]:
     Hidden are the README and what scripts say about themselves. Names and short phrases are bound to be in both worlds;
     a run of `_RUN` words is a sentence that was copied.
     """
-    seen = set(_runs(f"{task.prompt}\n{world}"))
+    seen = set(runs(f"{task.prompt}\n{world}"))
+    for where, text in hidden_texts(task).items():
+        yield from ((where, " ".join(run)) for run in [run for run in runs(text) if run in seen][:1])
+
+
+def hidden_texts(task: TaskSpec) -> dict[str, str]:
+    """File -> its sentences that no agent may see: the README, and what scripts say about themselves."""
     hidden = {path.name: _text(path) for path in task.folder.glob("README.md")}
     for folder in ("solution", "wrong"):
         for path in (task.folder / folder).glob("*.sh"):
             hidden[f"{folder}/{path.name}"] = "\n".join(_own_words(_text(path).splitlines()))
-    for where, text in hidden.items():
-        yield from ((where, " ".join(run)) for run in [run for run in _runs(text) if run in seen][:1])
+    return hidden
 
 
 def _own_words(lines: list[str]) -> Iterator[str]:
@@ -72,7 +77,8 @@ def _own_words(lines: list[str]) -> Iterator[str]:
             yield line
 
 
-def _runs(text: str) -> Iterator[tuple[str, ...]]:
+def runs(text: str) -> Iterator[tuple[str, ...]]:
+    """All runs of `_RUN` words."""
     words = _WORD.findall(text.lower())
     return (tuple(words[place : place + _RUN]) for place in range(len(words) - _RUN + 1))
 
