@@ -93,3 +93,37 @@ def test_unlimited_refuses_a_tree_with_changes(world: World) -> None:
         "run", "--unlimited", "--fixer", "true", *world.matrix(world.task()), PYTHONPATH=str(root / "src")
     )
     assert refused.returncode == 2 and "uncommitted changes" in refused.stderr and refused.stderr.count("\n") == 1
+
+
+SPENDS = "import json, os\npathlib.Path(os.environ['BENCH_FIX_SPEND']).write_text(json.dumps({'cost_usd': 3.0}))\n"
+
+
+def test_a_fixers_spend_counts_and_a_higher_budget_goes_on(world: World) -> None:
+    root = checkout(world)
+    env = {"PYTHONPATH": str(root / "src"), "BENCH_FIX_CHECKS": "true"}
+    matrix = world.matrix(world.task("cursed"), max_parallel="1")
+    command = ["run", "--unlimited", "--fixer", fixer(world, SPENDS + MEND)]
+    halted = world.call(*command, "--max-cost", "2", *matrix, timeout=300, **env)
+    (run_dir,) = world.runs.iterdir()
+    (tried,) = of(run_dir, "fix_ended")
+    assert tried["accepted"] and tried["cost_usd"] == 3.0
+    assert halted.returncode == 3 and "3.00 USD of 2.00 USD (--max-cost)" in halted.stderr, halted.stderr
+    assert not (run_dir / ".done").exists() and len(of(run_dir, "combo_started")) == 1
+    status = json.loads(world.call("status", "--json", PYTHONPATH=str(root / "src")).stdout)
+    assert status["state"] == "halted" and status["spent_usd"] == 3.0 and status["counts"]["planned"] == 1
+    resumed = world.call("resume", "--max-cost", "9", run_dir.name, timeout=300, **env)
+    assert resumed.returncode == 0 and (run_dir / ".done").exists(), resumed.stderr
+    assert [e["state"] for e in of(run_dir, "combo_finished")] == ["invalid", "scored"]
+    assert_no_residue(world)
+
+
+def test_an_unlimited_run_without_a_budget_says_which_one_it_has(world: World) -> None:
+    root = checkout(world)
+    env = {"PYTHONPATH": str(root / "src")}
+    ended = world.call("run", "--unlimited", "--fixer", "true", *world.matrix(world.task()), timeout=300, **env)
+    (run_dir,) = world.runs.iterdir()
+    assert ended.returncode == 0 and "25 USD or 24 h" in ended.stderr, ended.stderr
+    assert json.loads((run_dir / "orders.json").read_text())["budget"] == {
+        "cost": 25.0, "tokens": None, "duration": 86400.0,
+    }  # fmt: skip
+    assert of(run_dir, "unlimited")[0]["budget"]["cost"] == 25.0

@@ -250,3 +250,17 @@ def test_a_budget_that_is_reached_by_the_last_combo_is_no_halt() -> None:
     plan.ended("0", PASSED, 1)
     plan.spent(5.0, None)
     assert plan.due(2) == [] and plan.halt is None
+
+
+def test_what_budgets_leave_counts_running_attempts_and_is_never_below_nothing() -> None:
+    rules = Rules(2, budget=Budget(cost=1.0, tokens=100, duration=50.0))
+    plan = Scheduler([Job("a", 0), Job("b", 1)], rules, 100.0, worked=10.0, cost=0.25, tokens=30)
+    for rid in ("a", "b"):
+        plan.ready(rid, 0, 0)
+    assert plan.due(100.0) == ["a", "b"]
+    plan.spending("a", 0.5, 40)
+    assert plan.left(120.0) == Budget(0.25, 30, 20.0) and plan.used_up(120.0) == ""
+    assert "--max-duration" in plan.used_up(140.0) and plan.halt is None, "it is asked, nothing is halted by it"
+    plan.spent(2.0, 500)
+    assert plan.left(140.0) == Budget(0.0, 0, 0.0) and "--max-cost" in plan.used_up(120.0)
+    assert Scheduler([], Rules(1), 0).left(10) == Budget() and Scheduler([], Rules(1), 0).used_up(10) == ""

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 @MAX_TOKENS
 @MAX_DURATION
 @click.option("--hands-off", is_flag=True, help="Keep a dead supervisor alive, tell of the end (BENCH_NOTIFY_*).")
-@click.option("--unlimited", is_flag=True, help="Let --fixer repair faults of the program and its tasks on the way.")
+@click.option(
+    "--unlimited", is_flag=True, help="Let --fixer repair faults of the program on the way, within the run's budget."
+)
 @click.option("--fixer", metavar="CMD", help="What --unlimited hands a fault to, split like a shell.  [BENCH_FIXER]")
 @click.option("--yes", is_flag=True, help="Do not ask before clusters that cost money are made.")
 @click.option("--json", "as_json", is_flag=True, help="Events (or the dry run) as JSON.")
@@ -85,6 +87,8 @@ def command(
     from dataclasses import replace
 
     orders = replace(orders.with_budget(max_cost, max_tokens, max_duration), hands_off=hands_off or unlimited)
+    if unlimited and not orders.budget.limited:
+        orders = bounded(orders)
     return launch(plan, env, orders, detach=detach, no_wait=no_wait, yes=yes, as_json=as_json)
 
 
@@ -108,6 +112,20 @@ def read_orders(smoke: str | None, no_smoke: bool, unlimited: bool, fixer: str |
 
         checkout()
     return Orders(smoke=word, unlimited=unlimited, fixer=argv if unlimited else ())
+
+
+def bounded(orders: Orders) -> Orders:
+    """The budget of an unlimited run that was given none, and a line that says so."""
+    from dataclasses import replace
+
+    from devops_bench.supervisor.healing.caps import DEFAULT_BUDGET as budget
+
+    click.echo(
+        f"note: --unlimited without a budget ends at {budget.cost:g} USD or {(budget.duration or 0) / 3600:g} h; "
+        "--max-cost, --max-tokens or --max-duration set another",
+        err=True,
+    )
+    return replace(orders, budget=budget)
 
 
 def dry_run(plan: Any, env: dict[str, str], as_json: bool) -> int:

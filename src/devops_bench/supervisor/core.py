@@ -31,7 +31,8 @@ from devops_bench.supervisor import snapshot, summary
 from devops_bench.supervisor.beat import Beat
 from devops_bench.supervisor.endings import Again, Endings
 from devops_bench.supervisor.forks import ForkServer
-from devops_bench.supervisor.healing.healer import Healer, with_code
+from devops_bench.supervisor.healing.code import with_code
+from devops_bench.supervisor.healing.healer import Healer
 from devops_bench.supervisor.inotify import Watches
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.notify import Target
@@ -176,6 +177,7 @@ class Supervisor:
 
     def _start_what_fits(self) -> None:
         now = boottime()
+        self.healer.within_budget(now)
         for change in self.schedule.grow(now):
             self._limit_changed(change)
         if self.state.stop_requested or self._fatal is not None or not self._room():
@@ -331,12 +333,12 @@ class Supervisor:
     def _holds(self, rid: str, fault: Fault) -> bool:
         return self.healer.takes(rid, fault)
 
-    def go_on(self, rid: str, fixed: str) -> None:
-        """What a combo waited for has come: `fixed` says how it was repaired, empty: it was not, and its end stands."""
-        if not fixed:
+    def go_on(self, rid: str, why: str) -> None:
+        """The waiting for a fix is over: `why` the combo runs again, empty: there is no fix, and its end stands."""
+        if not why:
             summary.write_status(self.run_dir, rid, self.state.combos[rid].exit or 1)
             return
-        self.record("combo_replanned", rid=rid, reason=fixed)
+        self.record("combo_replanned", rid=rid, reason=why)
         self._reopen(rid, None)
 
     def switch_code(self, folder: Path, commit: str, signature: str) -> None:

@@ -241,6 +241,11 @@ def _finished(state: RunState, event: Mapping[str, Any]) -> None:
         combo.phase = str(event["phase"])
 
 
+def _fixed(state: RunState, event: Mapping[str, Any]) -> None:
+    state.spent_usd += event.get("cost_usd") or 0.0
+    state.spent_tokens += event.get("tokens") or 0
+
+
 def _classified(state: RunState, event: Mapping[str, Any]) -> None:
     _combo(state, event).action = str(event.get("action") or "")
 
@@ -312,6 +317,7 @@ _HANDLERS = {
     "launching_stopped": _halted,
     "limit_changed": _limit,
     "code_changed": _code,
+    "fix_ended": _fixed,
     "combo_replanned": _replanned,
     "combo_residue": _residue,
     "retry_planned": _retry,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 STOPS = (
     "the cap of fixes for the run, or for one signature, is reached",
-    "the time or the spend for fixing is used up",
+    "the time for fixing is used up",
+    "the run's budget is used up: --max-cost, --max-tokens, --max-duration, or what stands for them when none is given",
+    "only --max-cost or --max-tokens limits the run, and the fixer does not say what it spends",
     "the same signature comes again after its fix",
     "a change touches answers of tasks, verification, scoring, or what checks the program (the goalposts)",
     "the user's tree has uncommitted changes, or the program does not run from a git checkout",

@@ -45,6 +45,11 @@ def checkout() -> Path:
     return root
 
 
+def head(folder: Path) -> str:
+    """The commit that `folder` stands at."""
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Worktree:
     """A worktree at `folder` on a branch of its own; `root` is the checkout that it belongs to."""
@@ -53,16 +58,14 @@ class Worktree:
     folder: Path
 
     @classmethod
-    def open(cls, root: Path, folder: Path, stamp: str) -> Worktree:
-        """Make it from the checkout's commit, or take the one that is there."""
+    def open(cls, root: Path, folder: Path, stamp: str, base: str) -> Worktree:
+        """Make it at commit `base`, or put the one that is there back to it: a repair that was killed left anything."""
         if not (folder / ".git").exists():
             private_dir(folder.parent)
-            git(root, "worktree", "add", "-B", f"bench-fix/{stamp}", str(folder), "HEAD")
-        return cls(root, folder)
-
-    def commit(self) -> str:
-        """The commit it stands at."""
-        return git(self.folder, "rev-parse", "HEAD").strip()
+            git(root, "worktree", "add", "-B", f"bench-fix/{stamp}", str(folder), base)
+        tree = cls(root, folder)
+        tree.back_to(base)
+        return tree
 
     def stage(self, base: str) -> tuple[Change, ...]:
         """Everything that differs from `base`, staged, also what the fixer committed itself."""
@@ -85,9 +88,9 @@ class Worktree:
     def save(self, subject: str, body: str) -> str:
         """Commit what is staged; the new commit."""
         git(self.folder, "commit", "--quiet", "--no-verify", "-m", subject, "-m", body)
-        return self.commit()
+        return head(self.folder)
 
     def back_to(self, base: str) -> None:
-        """Throw everything after `base` away."""
+        """Throw everything that `base` does not have away."""
         git(self.folder, "reset", "--hard", "--quiet", base)
-        git(self.folder, "clean", "-fdq")
+        git(self.folder, "clean", "-fdqx")

@@ -16,7 +16,7 @@ from enum import StrEnum
 from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor.schedule.jobs import Job
 from devops_bench.supervisor.schedule.limits import Gate, LimitChange
-from devops_bench.supervisor.schedule.rules import Rules
+from devops_bench.supervisor.schedule.rules import Budget, Rules
 
 _BREAKING = frozenset({FailureClass.CONFIG_AUTH, FailureClass.SETUP})
 Lane = tuple[str | None, str, str]
@@ -202,21 +202,32 @@ class Scheduler:
 
     def over_budget(self, now: float) -> Halt | None:
         """Notices (once) that a budget is reached."""
+        if self.halt is None and self.waiting and (reason := self.used_up(now)):
+            self.halt = Halt(HaltKind.BUDGET, f"{reason}; resume with a higher one")
+        return self.halt
+
+    def used_up(self, now: float) -> str:
+        """Which budget is reached, as a sentence; empty while there is something left, or no budget at all."""
         budget = self.rules.budget
-        if self.halt is not None or not budget.limited or not self.waiting:
-            return self.halt
         cost, tokens = self.spend
-        worked = now - self._began
         for what, used, limit, form in (
             ("cost", cost, budget.cost, "{:.2f} USD"),
             ("tokens", tokens, budget.tokens, "{:,.0f} tokens"),
-            ("duration", worked, budget.duration, "{:.0f} s"),
+            ("duration", now - self._began, budget.duration, "{:.0f} s"),
         ):
             if limit is not None and used >= limit:
-                reason = f"budget reached: {form.format(used)} of {form.format(limit)} (--max-{what})"
-                self.halt = Halt(HaltKind.BUDGET, f"{reason}; resume with a higher one")
-                break
-        return self.halt
+                return f"budget reached: {form.format(used)} of {form.format(limit)} (--max-{what})"
+        return ""
+
+    def left(self, now: float) -> Budget:
+        """What the budgets leave, never below nothing; None where there is none."""
+        budget = self.rules.budget
+        cost, tokens = self.spend
+        return Budget(
+            None if budget.cost is None else max(0.0, budget.cost - cost),
+            None if budget.tokens is None else max(0, budget.tokens - tokens),
+            None if budget.duration is None else max(0.0, budget.duration - (now - self._began)),
+        )
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
