@@ -28,6 +28,7 @@ def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: 
     from devops_bench.proofs.calibrate import calibrate as climb
     from devops_bench.proofs.calibrate import keep_rows, read_rows
     from devops_bench.proofs.ladder import document, table
+    from devops_bench.proofs.leaving import tidy_signals
     from devops_bench.sandbox import detect
     from devops_bench.tasks import catalogue_root, content_hash, find_tasks, load_task
 
@@ -45,7 +46,8 @@ def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: 
         if not quiet:
             click.echo(f"{'-' if score is None else f'{score:.2f}'}  {key}  {rung.value}", err=True)
 
-    rows = climb(found, mode, jobs=jobs, progress=progress)
+    with tidy_signals():
+        rows = climb(found, mode, jobs=jobs, progress=progress)
     if write:
         root = catalogue_root()
         everything = find_tasks("ALL", root=root)
@@ -81,6 +83,7 @@ def try_(path: str, answer: Path | None, as_json: bool) -> int:
     from devops_bench.errors import ConfigError
     from devops_bench.proofs.byhand import by_hand
     from devops_bench.proofs.ladder import score_of
+    from devops_bench.proofs.leaving import tidy_signals
     from devops_bench.sandbox import detect
     from devops_bench.tasks import find_tasks, load_task
     from devops_bench.tasks.spec import TaskSpec
@@ -101,7 +104,8 @@ def try_(path: str, answer: Path | None, as_json: bool) -> int:
 
     task = load_task(found[0].file, key=found[0].key)
     stdin = sys.stdin.buffer
-    done = by_hand(task, mode, words=stdin, tell=tell, begin=begin, interactive=sys.stdin.isatty(), answer=answer)
+    with tidy_signals():
+        done = by_hand(task, mode, words=stdin, tell=tell, begin=begin, interactive=sys.stdin.isatty(), answer=answer)
     score = score_of(done, task.verification_spec)
     if as_json:
         data = [

@@ -20,7 +20,7 @@ DAY = 86400.0
 @click.option("--runs-older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Finished runs too, if so old.")
 @click.option("--yes", is_flag=True, help="Do not ask before runs are removed.")
 def command(dry_run: bool, runs_older_than: float | None, yes: bool) -> int:
-    """Remove control planes, combo state, scratch folders and namespaces whose owner is dead.
+    """Remove control planes, combo state, scratch folders, worlds of proofs and namespaces whose owner is dead.
 
     Nothing that is active is touched. Exit 0: nothing is left; 3: something could not be removed.
     """
@@ -58,6 +58,16 @@ def residue(root: Path, dry: bool) -> Iterator[tuple[str, str]]:
     yield from namespaces(root, dry)
     yield from states(root, dry)
     yield from scratch(root, dry)
+    yield from worlds(dry)
+
+
+def worlds(dry: bool) -> Iterator[tuple[str, str]]:
+    """What proofs of tasks left that were killed."""
+    from devops_bench.proofs import leaving
+
+    for folder in leaving.stale():
+        gone = dry or leaving.sweep(folder)
+        yield f"world of a proof {folder}", "" if gone else "it is still there"
 
 
 def namespaces(root: Path, dry: bool) -> Iterator[tuple[str, str]]:

@@ -181,6 +181,7 @@ def validate(
 
     from devops_bench.proofs import table
     from devops_bench.proofs.engine import TaskState, prove, store
+    from devops_bench.proofs.leaving import tidy_signals
     from devops_bench.sandbox import detect
     from devops_bench.tasks.proved import ProofState, proof_state
 
@@ -198,13 +199,14 @@ def validate(
                 f"{word:<4} {seconds:6.1f} s  {key}  {case.outcome.case.kind} {case.outcome.case.name}", err=True
             )
 
-    reports = prove(
-        found,
-        mode,
-        jobs=jobs,
-        only=lambda case: pattern is None or fnmatchcase(f"{case.kind} {case.name}", pattern),
-        progress=progress,
-    )
+    with tidy_signals():
+        reports = prove(
+            found,
+            mode,
+            jobs=jobs,
+            only=lambda case: pattern is None or fnmatchcase(f"{case.kind} {case.name}", pattern),
+            progress=progress,
+        )
     if not no_record and pattern is None:
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         for report in reports:

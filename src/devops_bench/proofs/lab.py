@@ -7,8 +7,6 @@ temporary folder that is gone afterwards.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +26,7 @@ from devops_bench.kube import KubeClient
 from devops_bench.paths import private_dir
 from devops_bench.proofs.cases import Case, Kind
 from devops_bench.proofs.judge import Judgement, Outcome
+from devops_bench.proofs.leaving import STATE, world_folder
 from devops_bench.proofs.readable import leaks
 from devops_bench.proofs.watching import Fingerprint, at_rest, fingerprint
 from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec
@@ -89,9 +88,8 @@ def run_case(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, st
 @contextmanager
 def bench(task: TaskSpec, mode: SandboxMode, env: Mapping[str, str]) -> Iterator[Bench]:
     """A fresh cluster with the task set up, and an empty home. Raises the error family."""
-    root = Path(tempfile.mkdtemp(prefix="dbp-"))
-    try:
-        own = {**env, "BENCH_RUN_STATE_ROOT": str(private_dir(root / "s"))}
+    with world_folder() as root:
+        own = {**env, "BENCH_RUN_STATE_ROOT": str(private_dir(root / STATE))}
         provider: Provider = clusters.get(task.provider, own)
         started = time.monotonic()
         cluster = provider.create("c0000000-eval", task.cluster, private_dir(root / "c"))
@@ -102,8 +100,6 @@ def bench(task: TaskSpec, mode: SandboxMode, env: Mapping[str, str]) -> Iterator
                 yield here
         finally:
             provider.destroy(cluster)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
 
 
 @contextmanager
