@@ -7,35 +7,21 @@ clean buffer costs a scan; only hits are rewritten. A stream gives the same byte
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from devops_bench import settings
 from devops_bench.redact import forms
-from devops_bench.redact.known import KnownValues
-from devops_bench.redact.rx import (
-    Alt,
-    Match,
-    Pattern,
-    cls,
-    compile_heads,
-    compile_match,
-    compile_unfinished,
-    heads,
-    many,
-)
-from devops_bench.redact.shapes import SHAPES, TELLING_KEYS, Shape
+from devops_bench.redact.cutter import WINDOW, Cutter, Pass, ShapePass
+from devops_bench.redact.known import KnownPass
+from devops_bench.redact.shapes import SHAPES, TELLING_KEYS
 
-__all__ = ["Redactor", "StreamRedactor", "is_secret_name"]
+__all__ = ["WINDOW", "Redactor", "StreamRedactor", "is_secret_name"]
 
-# What one unfinished match may hold back in a stream: the largest PEM block in use (RSA-16384) has 12.7 KiB.
-WINDOW: Final = 16 << 10
-# Bytes of a shape that make a candidate: five tell `token` from most words.
-_SHAPE_HEAD: Final = 5
+# A text is looked at in blocks: what one search may read in vain is bounded.
+_BLOCK: Final = 64 << 10
 
 # In the order in which a value that several variables share gets its name.
 _CONTRACT_NAMES = (
@@ -63,89 +49,7 @@ def is_secret_name(name: str) -> bool:
     return name in _CONTRACT_NAMES or _SECRET_NAME.search(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One replacement: `text[start:end]` becomes `label`. `tail` is what a match beyond the window goes on with."""
-
-    start: int
-    end: int
-    label: bytes
-    tail: Pattern | None = None
-
-
-class _Pass(Protocol):
-    """What a cutter asks of one pass."""
-
-    @property
-    def scan(self) -> Pattern:
-        """Finds candidates."""
-        ...
-
-    def unfinished(self, text: bytes, at: int) -> int:
-        """Where the leftmost match begins that more input could finish or lengthen; the end of the text if none."""
-        ...
-
-    def spans(self, text: bytes, hit: Match) -> list[Span]:
-        """What to replace in a hit, in order; none if a closer look says that it is no secret."""
-        ...
-
-
-class _KnownPass(KnownValues):
-    def spans(self, text: bytes, hit: Match) -> list[Span]:
-        start, end = hit.span()
-        return [Span(start, end, self.label(text[start:end]))]
-
-
-class _ShapePass:
-    """All shapes. Compiled lazily."""
-
-    def __init__(self, shapes: tuple[Shape, ...]) -> None:
-        self._shapes = shapes
-        self._tree = Alt(tuple(shape.tree for shape in shapes))
-        self._compiled: dict[int, tuple[Pattern, Pattern]] = {}
-
-    @functools.cached_property
-    def scan(self) -> Pattern:
-        return compile_match(self._tree)
-
-    @functools.cached_property
-    def _begun(self) -> tuple[Pattern, Pattern]:
-        return compile_heads(heads(self._tree, _SHAPE_HEAD)), compile_unfinished(self._tree)
-
-    def unfinished(self, text: bytes, at: int) -> int:
-        head, tail = self._begun
-        while (candidate := head.search(text, at)) is not None:
-            if tail.match(text, candidate.start()) is not None:
-                return candidate.start()
-            at = candidate.start() + 1
-        return len(text)
-
-    def spans(self, text: bytes, hit: Match) -> list[Span]:
-        start, end = hit.span()
-        for index, shape in enumerate(self._shapes):
-            both = self._compiled.get(index)
-            if both is None:
-                both = compile_match(shape.tree, groups=True), compile_match(many(cls(shape.tail)))
-                self._compiled[index] = both
-            match = both[0].match(text, start)
-            if match is None or match.end() != end:
-                continue
-            found = []
-            for group, number in _groups(both[0]):
-                low, high = match.span(number)
-                if low >= 0 and not (shape.digits and not re.search(rb"\d", text[low:high])):
-                    found.append(Span(low, high, f"[{group.replace('_', '-')}]".encode(), both[1]))
-            if found:
-                return sorted(found, key=lambda span: span.start)
-        return []
-
-
-def _groups(pattern: Pattern) -> list[tuple[str, int]]:
-    """Names and numbers of a pattern's groups (RE2 gives bytes where the pattern is bytes)."""
-    return [(name.decode() if isinstance(name, bytes) else name, at) for name, at in pattern.groupindex.items()]
-
-
-_SHAPE_PASS = _ShapePass(SHAPES)
+_SHAPE_PASS = ShapePass(SHAPES)
 
 
 class Redactor:
@@ -166,8 +70,8 @@ class Redactor:
                 pairs.setdefault(value, name)
         # Longest first: where one value begins with another, the longer one is meant.
         named = dict(sorted(pairs.items(), key=lambda pair: -len(pair[0])))
-        known: tuple[_Pass, ...] = (_KnownPass(named),) if named else ()
-        self._passes: tuple[_Pass, ...] = (*known, _SHAPE_PASS) if shapes else known
+        known: tuple[Pass, ...] = (KnownPass(named),) if named else ()
+        self._passes: tuple[Pass, ...] = (*known, _SHAPE_PASS) if shapes else known
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ, *, also: Mapping[str, str] | None = None) -> Redactor:
@@ -195,7 +99,10 @@ class Redactor:
         """The bytes without secrets. The same object when there were none."""
         for one in self._passes:
             if one.scan.search(data) is not None:
-                data = b"".join(_Cutter(one).feed(data, final=True))
+                cutter, out = Cutter(one), []
+                for at in range(0, len(data), _BLOCK):
+                    out += cutter.feed(data[at : at + _BLOCK], final=at + _BLOCK >= len(data))
+                data = b"".join(out)
         return data
 
     def text(self, text: str) -> str:
@@ -252,8 +159,8 @@ class Redactor:
 class StreamRedactor:
     """Redacts chunk by chunk; holds back only what more input could turn into a secret, at most WINDOW bytes a pass."""
 
-    def __init__(self, passes: tuple[_Pass, ...]) -> None:
-        self._cutters = [_Cutter(one) for one in passes]
+    def __init__(self, passes: tuple[Pass, ...]) -> None:
+        self._cutters = [Cutter(one) for one in passes]
 
     def feed(self, chunk: bytes) -> bytes:
         """What is decided so far. May be empty."""
@@ -272,92 +179,3 @@ class StreamRedactor:
     def held(self) -> int:
         """Bytes that are held back now."""
         return sum(cutter.held for cutter in self._cutters)
-
-
-class _Cutter:
-    """State of one pass over one stream.
-
-    `_buffer[:_at]` is context (the byte before, for word boundaries); `_buffer[_at:]` is undecided, of which the first
-    `_covered` bytes belong to a replacement that is already out (overlapping values).
-    """
-
-    def __init__(self, one: _Pass) -> None:
-        self._pass = one
-        self._reset()
-
-    def _reset(self) -> None:
-        self._buffer, self._at, self._covered = b"", 0, 0
-        self._label: bytes | None = None
-        self._swallow: Pattern | None = None
-
-    @property
-    def held(self) -> int:
-        return max(0, len(self._buffer) - self._at - self._covered)
-
-    def feed(self, chunk: bytes, *, final: bool = False) -> list[bytes]:
-        text = self._buffer + self._after_swallowing(chunk)
-        out: list[bytes] = []
-        while True:
-            stop = len(text) if final else self._pass.unfinished(text, self._at)
-            done = self._rewrite(text, stop, out)
-            self._at, self._covered = stop, done - stop
-            if len(text) - stop <= WINDOW:
-                break
-            self._cut_short(text, out)
-        if final:
-            self._reset()
-        else:
-            keep = max(0, self._at - 1)
-            self._buffer, self._at = text[keep:], self._at - keep
-        return out
-
-    def _rewrite(self, text: bytes, stop: int, out: list[bytes]) -> int:
-        """Emit everything up to `stop`; returns how far the text is emitted or covered, at least `stop`."""
-        at, done = self._at, self._at + self._covered
-        while True:
-            hit = self._pass.scan.search(text, at)
-            if hit is None or hit.start() >= stop:
-                break
-            for span in self._pass.spans(text, hit):
-                done = self._replace(text, span, done, out)
-            # From the next byte, not from the end: values may overlap, and then all of them must go.
-            at = hit.start() + 1
-        if done < stop:
-            out.append(text[done:stop])
-            done, self._label = stop, None
-        return done
-
-    def _replace(self, text: bytes, span: Span, done: int, out: list[bytes]) -> int:
-        if span.start > done:
-            out += (text[done : span.start], span.label)
-        elif span.start == done and span.label != self._label:
-            out.append(span.label)
-        elif span.end <= done:
-            return done
-        self._label = span.label
-        return span.end
-
-    def _cut_short(self, text: bytes, out: list[bytes]) -> None:
-        """The match that begins at `_at` outgrew the window: replace it and swallow what follows, or pass it by."""
-        hit = self._pass.scan.search(text, self._at)
-        spans = self._pass.spans(text, hit) if hit and hit.start() == self._at else []
-        if spans and spans[-1].end == len(text) and spans[-1].tail:
-            done = self._at + self._covered
-            for span in spans:
-                done = self._replace(text, span, done, out)
-            self._at, self._covered, self._swallow = len(text), 0, spans[-1].tail
-            return
-        stop = self._at + WINDOW // 2
-        self._covered = self._rewrite(text, stop, out) - stop
-        self._at = stop
-
-    def _after_swallowing(self, chunk: bytes) -> bytes:
-        if self._swallow is None or not chunk:
-            return chunk
-        match = self._swallow.match(chunk)
-        eaten = match.end() if match else 0
-        if eaten < len(chunk):
-            self._swallow = None
-        if eaten:
-            self._buffer, self._at = chunk[eaten - 1 : eaten], 1
-        return chunk[eaten:]

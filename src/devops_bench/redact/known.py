@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Mapping
+from typing import Final
 
 from devops_bench.redact import forms
-from devops_bench.redact.rx import Pattern, compile_pattern, text_end
+from devops_bench.redact.cutter import Span
+from devops_bench.redact.rx import Match, Pattern, compile_pattern, text_end
 
 _ESCAPE = re.compile(
     rb"\\+u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -25,6 +28,8 @@ _CUT = (
     rb"(?:\\+u[dD][89abAB][0-9a-fA-F]{2}(?:\\+(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?"
     rb"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|%(?:25)*[0-9a-fA-F]?|&[#a-zA-Z0-9]{0,5})"
 )
+# Some bytes of a character that has more, each whole.
+_CUT_CHARACTER = rb"(?:[\x80-\xff]|(?:%(?:25)*|\\+x)[89a-fA-F][0-9a-fA-F]){1,3}"
 # Within a value a carriage return may belong to a line end, too.
 _CUT_ESCAPE = re.compile(rb"(?:" + _CUT + rb"|\r)\Z")
 _NAMES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
@@ -33,19 +38,30 @@ _SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 _PLAIN = bytes.maketrans(b"\n\r\t\b\f+", b"nrtbf ")
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 _BLANKS = b" \t\r\n\\"
-_FIRST_LOOK = 256
+# A near miss is told by its first bytes; only what goes on being a value is read on.
+_FIRST_LOOK = 32
 # With four characters of a value a candidate is rarely wrong.
 _HEAD = 4
+# The most bytes that stand for one byte of a value (`\\u0022`, `&quot;`), runs that may be of any length aside.
+_WIDEST = 6
+_RUN = re.compile(rb"\\+")
+_FIRST_TAIL = 512
+# Finds whose labels are remembered; few ways of writing a value are in use at a time.
+_REMEMBERED = 4096
 
 
-class KnownValues:
+class KnownPass:
     """Values by name, in all forms. The order decides which name a shared form gets. Compiled lazily."""
+
+    # All: a value is short, and no byte of one may be missed.
+    nested: Final = sys.maxsize
 
     def __init__(self, named: Mapping[str, str]) -> None:
         """`named` maps each value to its variable's name."""
         self._pieces = [(piece, name) for value, name in named.items() for piece in forms.pieces(value)]
         self._scan: Pattern | None = None
         self._labels: dict[bytes, bytes] = {}
+        self._found: dict[bytes, bytes] = {}
         self._prefixes: set[bytes] = set()
         self._longest = 0
 
@@ -62,8 +78,22 @@ class KnownValues:
             self._scan = compile_pattern(self.pattern())
         return self._scan
 
-    def label(self, found: bytes) -> bytes:
-        """`[NAME]` for a find of `scan`."""
+    def spans(self, text: bytes, hit: Match) -> list[Span]:
+        """The hit, with the name of its value."""
+        start, end = hit.span()
+        found = text[start:end]
+        label = self._found.get(found)
+        if label is None:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            label = self._found[found] = self._label(found)
+        return [Span(start, end, label)]
+
+    def beyond(self, text: bytes, hit: Match) -> int:
+        """The next byte, or the end of a run of backslashes: from anywhere in it, a match reaches equally far."""
+        return _after_run(text, hit.start())
+
+    def _label(self, found: bytes) -> bytes:
         if not self._labels:
             self._fill_labels()
         plain, base64 = _views(found)
@@ -78,11 +108,25 @@ class KnownValues:
         """Where, from `at` on, the leftmost value begins that more input could finish; the end of the text if none."""
         if not self._prefixes:
             self._fill_prefixes()
+        at = self._tail(text, at)
         while (head := self._heads.search(text, at)) is not None:
             if self._is_prefix(text, head.start()):
                 return head.start()
-            at = head.start() + 1
+            at = _after_run(text, head.start())
         return len(text)
+
+    def _tail(self, text: bytes, at: int) -> int:
+        """From where on the text is short enough to be one unfinished value: runs that say nothing do not count."""
+        size = _FIRST_TAIL
+        while len(text) - size > at:
+            telling = (
+                text[-size:].replace(rb"\n", b"").replace(rb"\r", b"").translate(None, _BLANKS).replace(b"25", b"")
+            )
+            # Two more: the padding.
+            if len(telling) > _WIDEST * (self._longest + 2):
+                return len(text) - size
+            size *= 2
+        return at
 
     @functools.cached_property
     def _heads(self) -> Pattern:
@@ -90,6 +134,9 @@ class KnownValues:
         whole: set[bytes] = set()
         begun: set[bytes] = {_CUT}
         for piece, _ in self._pieces:
+            for length, char in enumerate(piece[:_HEAD]):
+                if len(forms.raw(char)) > 1:
+                    begun.add(forms.plain_pattern(piece[:length]) + _CUT_CHARACTER + b"(?:" + _CUT + b")?")
             starts = [forms.plain_pattern, *(form.start for form in forms.base64_forms(forms.raw(piece)))]
             for start in starts:
                 whole.add(start(piece[:_HEAD]))
@@ -99,13 +146,11 @@ class KnownValues:
     def _is_prefix(self, text: bytes, start: int) -> bool:
         look = _FIRST_LOOK
         while True:
-            part = text[start : start + look]
-            plain, base64 = _views(part, cut=True)
-            if start + look >= len(text):
-                return plain in self._prefixes or base64 in self._prefixes
-            if min(len(plain), len(base64)) > self._longest:
+            plain, base64 = _views(text[start : start + look], cut=True)
+            if plain not in self._prefixes and base64 not in self._prefixes:
                 return False
-            # Escapes may make a value longer than it is.
+            if start + look >= len(text):
+                return True
             look *= 2
 
     def _fill_labels(self) -> None:
@@ -129,6 +174,11 @@ class KnownValues:
         # Of half an escape nothing is left, and it may begin any value.
         found.add(b"")
         self._longest = max(map(len, found))
+
+
+def _after_run(text: bytes, at: int) -> int:
+    run = _RUN.match(text, at)
+    return run.end() if run else at + 1
 
 
 def _views(text: bytes, *, cut: bool = False) -> tuple[bytes, bytes]:

@@ -1,13 +1,14 @@
 """A small regular-expression tree, so that one description gives two patterns: the match, and every unfinished match.
 
 A stream may be cut anywhere. What must be held back at a cut is exactly the leftmost suffix that more input could
-still turn into a match: a *proper prefix* of the language. `prefix` derives that pattern from the same tree that
+still turn into a match: a *proper prefix* of the language. `unfinished` derives that pattern from the same tree that
 `render` turns into the pattern itself, so the two cannot drift apart. Bytes only, in the syntax that RE2 and `re`
 share.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -137,59 +138,68 @@ def _times(least: int, most: int | None) -> bytes:
     return b"{%d,%d}" % (least, most)
 
 
-def prefix(node: Node) -> bytes:
-    """The pattern of all strings that need at least one more byte, or may take one, to be a match.
+def unfinished(node: Node) -> bytes:
+    """The pattern of all strings that need at least one more byte, or may take one, to be a match; and some more.
 
-    A trailing word boundary counts: whether it holds is only known with the next byte.
+    Loose: a class that repeats may do so any number of times. Without counters the automaton stays small, whatever it
+    reads; what is held back needlessly is judged with the next bytes. A trailing word boundary counts: whether it holds
+    is only known with the next byte.
     """
     match node:
         case Byte() | Edge():
             return b""
         case Group(_, part):
-            return prefix(part)
+            return unfinished(part)
         case Alt(parts):
-            return b"(?:" + b"|".join(prefix(part) for part in parts) + b")"
+            return _either(unfinished(part) for part in parts)
+        case Rep(Byte(pattern), _, _):
+            return pattern + b"*"
         case Rep(part, _, most):
-            inner = render(part) if isinstance(part, Byte) else b"(?:" + render(part) + b")"
-            upto = b"*" if most is None else b"{0,%d}" % (most - 1) if most > 1 else b"{0}"
-            return (b"" if upto == b"{0}" else inner + upto) + prefix(part)
+            before = b"" if most == 1 else b"(?:" + _loose(part) + b")" + _times(0, most and most - 1)
+            return before + unfinished(part)
         case Seq(parts):
-            if len(parts) == 1:
-                return prefix(parts[0])
-            if not parts:
-                return b""
+            if len(parts) < 2:
+                return unfinished(parts[0]) if parts else b""
             first, rest = parts[0], Seq(parts[1:])
-            return b"(?:" + prefix(first) + b"|" + render(first) + prefix(rest) + b")"
+            return _either((unfinished(first), _loose(first) + unfinished(rest)))
 
 
-def heads(node: Node, length: int) -> list[tuple[bytes, ...]]:
-    """The first bytes of all matches, as byte patterns: shorter than `length` only where an optional part begins.
+def _loose(node: Node) -> bytes:
+    if not _has_re2():
+        # `re` has no automaton that could grow; without counters it would try too many ways to cut a text in lines.
+        return render(node)
+    match node:
+        case Byte() | Edge():
+            return render(node)
+        case Group(_, part):
+            return _loose(part)
+        case Alt(parts):
+            return _either(_loose(part) for part in parts)
+        case Rep(Byte(pattern), _, _):
+            return pattern + b"*"
+        case Rep(part, least, most):
+            return b"(?:" + _loose(part) + b")" + _times(least, most)
+        case Seq(parts):
+            return b"".join([_loose(part) for part in parts])
 
-    A cheap first look: boundaries are left out, so some candidates are none.
-    """
+
+def _either(ways: Iterable[bytes]) -> bytes:
+    return b"(?:" + b"|".join(dict.fromkeys(ways)) + b")"
+
+
+def first_bytes(node: Node) -> bytes:
+    """The pattern of the first byte of all matches; of a tree that does not begin with an option."""
     match node:
         case Byte(pattern):
-            return [(pattern,)]
-        case Edge() | Rep():
-            return [()]
-        case Group(_, part):
-            return heads(part, length)
+            return pattern
+        case Group(_, part) | Rep(part, _, _):
+            return first_bytes(part)
         case Alt(parts):
-            return [one for part in parts for one in heads(part, length)]
+            return _either(first_bytes(part) for part in parts)
         case Seq(parts):
-            found: list[tuple[bytes, ...]] = [()]
-            for part in parts:
-                found = [(*one, *more)[:length] for one in found for more in heads(part, length)]
-                if isinstance(part, Rep) or all(len(one) == length for one in found):
-                    break
-            return list(dict.fromkeys(found))
-
-
-def compile_heads(patterns: list[tuple[bytes, ...]]) -> Pattern:
-    """Compile the search for these heads, or for the beginning of one at the end of the text."""
-    whole = sorted({b"".join(head) for head in patterns})
-    begun = sorted({b"".join(head[:length]) for head in patterns for length in range(1, len(head))})
-    return compile_pattern(b"|".join([*whole, *([b"(?:" + b"|".join(begun) + b")" + text_end()] if begun else [])]))
+            return first_bytes(next(part for part in parts if not isinstance(part, Edge)))
+        case Edge():
+            return b""
 
 
 class Match(Protocol):
@@ -211,10 +221,10 @@ class Pattern(Protocol):
 
 def compile_pattern(pattern: bytes) -> Pattern:
     """Compile with RE2 (about 30 times as fast), or with `re` where RE2 is not installed. Both lazily."""
-    try:
-        import re2
-    except ImportError:
+    if not _has_re2():
         return re.compile(pattern)
+    import re2
+
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _RE2_MEMORY
@@ -225,11 +235,16 @@ def compile_pattern(pattern: bytes) -> Pattern:
 
 def text_end() -> bytes:
     """The assertion "end of the text", which the two engines write differently."""
+    return rb"\z" if _has_re2() else rb"\Z"
+
+
+@functools.cache
+def _has_re2() -> bool:
     try:
         import re2  # noqa: F401
     except ImportError:
-        return rb"\Z"
-    return rb"\z"
+        return False
+    return True
 
 
 def compile_match(node: Node, *, groups: bool = False) -> Pattern:
@@ -238,5 +253,8 @@ def compile_match(node: Node, *, groups: bool = False) -> Pattern:
 
 
 def compile_unfinished(node: Node) -> Pattern:
-    """Compile the test whether everything from here to the end of the text is an unfinished match; for `match`."""
-    return compile_pattern(b"(?:" + prefix(node) + b")" + text_end())
+    """Compile the search for the leftmost unfinished match, which is empty if there is none.
+
+    RE2 runs a pattern that is bound to the end of the text backwards from there: no more is read than may be needed.
+    """
+    return compile_pattern(unfinished(node) + text_end())

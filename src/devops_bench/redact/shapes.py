@@ -1,8 +1,8 @@
 """Well-known shapes of credentials, for secrets whose value nobody told us: what an agent finds, makes or prints.
 
 A shape is a tree with named groups; a group is what gets replaced, and its name (with `-` for `_`) is the label. What
-surrounds the groups (`client-key-data: `) stays readable. `digits` guards the loose shapes: a value without any digit
-is a word.
+surrounds the groups (`client-key-data: `) stays readable. The loose shapes ask for a digit: a value without any is a
+word.
 Sources: the vendors' documented key formats, RFC 6750, 7519 and 7468, and the kubeconfig schema.
 """
 
@@ -23,11 +23,20 @@ class Shape:
 
     tree: Node
     tail: str = _URLSAFE
-    digits: bool = False
 
 
 def _g(name: str, *parts: Node | str) -> Node:
     return Group(name, seq(*parts))
+
+
+def _with_digit(members: str, least: int) -> Node:
+    """At least `least` bytes of a class that has the digits, of which one is a digit.
+
+    Said by the place of the first digit, so that near misses cost the automaton nothing: no hit has to be looked at.
+    """
+    words, digit = cls(members.replace("0-9", "")), cls("0-9")
+    ways = [seq(many(words, at, at), digit, many(cls(members), least - 1 - at)) for at in range(least - 1)]
+    return alt(*ways, seq(many(words, least - 1), digit, many(cls(members))))
 
 
 _SPACE = many(cls(r" \t"), 0, 8)
@@ -59,12 +68,13 @@ def _encoded_pem() -> Node:
     return _g("private_key", alt(*sorted(heads)), many(cls(_BASE64), 16), many(lit("="), 0, 2))
 
 
-_B64TOKEN = r"A-Za-z0-9._~+/=\-"
+_CREDENTIAL = r"A-Za-z0-9._~+/\-"
+_B64TOKEN = _CREDENTIAL + "="
 
 
-def _credential(least: int) -> Node:
+def _credential(least: int, *, digit: bool = True) -> Node:
     """RFC 6750's b64token."""
-    return seq(many(cls(r"A-Za-z0-9._~+/\-"), least), many(lit("="), 0, 2))
+    return seq(_with_digit(_CREDENTIAL, least) if digit else many(cls(_CREDENTIAL), least), many(lit("="), 0, 2))
 
 
 def _names(names: str) -> Node:
@@ -106,7 +116,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(seq(Edge(), _g("google_api_key", "AIza", many(cls(_URLSAFE), 33)))),
     Shape(seq(Edge(), _g("google_oauth_token", "ya29.", many(cls(_URLSAFE + "."), 20))), tail=_URLSAFE + "."),
     Shape(seq(Edge(), _g("anthropic_api_key", "sk-ant-", many(cls(_URLSAFE), 16)))),
-    Shape(seq(Edge(), _g("openai_api_key", "sk-", many(cls(_URLSAFE), 20))), digits=True),
+    Shape(seq(Edge(), _g("openai_api_key", "sk-", _with_digit(_URLSAFE, 20)))),
     Shape(seq(Edge(), _g("github_token", "gh", cls("pousr"), "_", many(cls("A-Za-z0-9"), 30))), tail="A-Za-z0-9"),
     Shape(seq(Edge(), _g("github_token", "github_pat_", many(cls("A-Za-z0-9_"), 30))), tail="A-Za-z0-9_"),
     Shape(seq(Edge(), _g("gitlab_token", "glpat-", many(cls(_URLSAFE), 20)))),
@@ -120,10 +130,13 @@ SHAPES: tuple[Shape, ...] = (
         seq(nocase("client-key-data"), _SEPARATOR, _g("client_key_data", many(cls(_BASE64), 16), many(lit("="), 0, 2))),
         tail=_BASE64 + "=",
     ),
-    Shape(seq(_names(_HEADER_NAMES), _SEPARATOR, _SCHEME, _g("authorization", _credential(8))), tail=_B64TOKEN),
-    Shape(seq(_names(_HEADER_NAMES), _SEPARATOR, _g("authorization", _credential(12))), tail=_B64TOKEN, digits=True),
-    Shape(seq(Edge(), _SCHEME, _g("bearer_token", _credential(20))), tail=_B64TOKEN, digits=True),
-    Shape(seq(Edge(), _names(_TOKEN_NAMES), _SEPARATOR, _g("token", _credential(16))), tail=_B64TOKEN, digits=True),
+    Shape(
+        seq(_names(_HEADER_NAMES), _SEPARATOR, _SCHEME, _g("authorization", _credential(8, digit=False))),
+        tail=_B64TOKEN,
+    ),
+    Shape(seq(_names(_HEADER_NAMES), _SEPARATOR, _g("authorization", _credential(12))), tail=_B64TOKEN),
+    Shape(seq(Edge(), _SCHEME, _g("bearer_token", _credential(20))), tail=_B64TOKEN),
+    Shape(seq(Edge(), _names(_TOKEN_NAMES), _SEPARATOR, _g("token", _credential(16))), tail=_B64TOKEN),
 )
 
 # A mapping's key that gives its value away: `obj` looks at the pair as if it stood on one line.
