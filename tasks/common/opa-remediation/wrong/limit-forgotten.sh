@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# One CPU limit is missing in the cluster; git has it.
+# One CPU limit is only in git; the policy lets it pass until the sync has run.
 # breaks: limits-everywhere
 set -euo pipefail
+kubectl patch validatingadmissionpolicy workload-limits --type merge -p '{"spec":{"matchConditions":[{"name":"until-tonight","expression":"object.metadata.name != \"indexer\""}]}}'
 cd cluster-config
 sed -i 's/privileged: true/privileged: false/' teams/checkout/session-cache.yaml
 kubectl apply -f teams/checkout/session-cache.yaml
