@@ -11,6 +11,10 @@ kubectl -n payments patch deployment payouts --type strategic -p '{"spec":{"temp
 harden payouts
 # fix: refunds
 harden refunds
+# fix: the nightly job
+kubectl -n payments patch cronjob settlement-file --type strategic -p '{"spec":{"jobTemplate":{"spec":{"template":{"spec":{
+  "securityContext":{"runAsNonRoot":true,"runAsUser":10001,"seccompProfile":{"type":"RuntimeDefault"}},
+  "initContainers":[{"name":"fetch","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}}]}}}}}}'
 # end
 kubectl -n payments rollout status deployment/payouts --timeout=20s || true
 kubectl -n payments rollout status deployment/refunds --timeout=20s || true

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fix what was complained about.
-# breaks: refunds-hardened
+# breaks: refunds-hardened, tonight
+# rung: first-obvious-fix
 set -euo pipefail
 sec='{"allowPrivilegeEscalation":false,"runAsNonRoot":true,"runAsUser":10001,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"RuntimeDefault"}}'
 kubectl -n payments patch deployment payouts --type json -p '[{"op":"replace","path":"/spec/template/spec/containers/0/securityContext","value":'"$sec"'}]'
