@@ -15,6 +15,7 @@ import string
 import time
 import urllib.parse
 from collections.abc import Callable
+from functools import partial
 
 from devops_bench.redact import Redactor
 
@@ -27,7 +28,8 @@ def make_log(size: int, values: list[str], every: int) -> bytes:
     """JSON log lines of about `size` bytes with one of the values in one of `every` lines (0: none)."""
     rng = random.Random(1)
     words = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 10))) for _ in range(2000)]
-    lines, total = [], 0
+    lines: list[str] = []
+    total = 0
     while total < size:
         text = " ".join(rng.choices(words, k=8))
         if every and len(lines) % every == 0:
@@ -106,11 +108,9 @@ def main() -> None:
     baseline = re.compile(b"|".join(re.escape(value.encode()) for value in secrets.values()) + shapes)
     print(f"{'MB per CPU second':<34} {'whole':>8} {'8 KiB':>8} {'64 KiB':>8} {'re alternation':>15}")
     for name, text in cases(secrets).items():
-        figures = [speed(lambda text=text: redactor.data(text), len(text))]
-        figures += [
-            speed(lambda text=text, chunk=chunk: streamed(redactor, text, chunk), len(text)) for chunk in CHUNKS
-        ]
-        plain = speed(lambda text=text: baseline.sub(b"[X]", text), len(text), rounds=1)
+        figures = [speed(partial(redactor.data, text), len(text))]
+        figures += [speed(partial(streamed, redactor, text, chunk), len(text)) for chunk in CHUNKS]
+        plain = speed(partial(baseline.sub, b"[X]", text), len(text), rounds=1)
         print(f"{name:<34} " + " ".join(f"{figure:>8.0f}" for figure in figures) + f" {plain:>15.0f}", flush=True)
 
 

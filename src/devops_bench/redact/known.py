@@ -17,21 +17,24 @@ from devops_bench.redact import forms
 from devops_bench.redact.cutter import Span
 from devops_bench.redact.rx import Match, Pattern, compile_pattern, text_end
 
+# Possessive: a long run of backslashes is read once, not once for every way to end it.
 _ESCAPE = re.compile(
-    rb"\\+u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|\\+u(?P<unit>[0-9a-fA-F]{4})|\\+x(?P<hex>[0-9a-fA-F]{2})|\\+(?P<short>[nrtbf])"
+    rb"\\++u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\++u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|\\++u(?P<unit>[0-9a-fA-F]{4})|\\++x(?P<hex>[0-9a-fA-F]{2})|\\++(?P<short>[nrtbf])"
     rb"|%(?:25)*(?P<percent>[0-9a-fA-F]{2})|&(?:(?P<name>amp|lt|gt|quot|apos)|#(?P<number>\d\d)|#x(?P<code>[0-9a-fA-F]{2}));"
     rb"|\\{2,}"
 )
 # An escape that is not yet whole; a high surrogate waits for its low one.
-_CUT = (
-    rb"(?:\\+u[dD][89abAB][0-9a-fA-F]{2}(?:\\+(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?"
-    rb"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|%(?:25)*[0-9a-fA-F]?|&[#a-zA-Z0-9]{0,5})"
+_CUT_BACKSLASHES = (
+    rb"\\+u[dD][89abAB][0-9a-fA-F]{2}(?:\\+(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?"
+    rb"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?"
 )
+_CUT_OTHER = rb"%(?:25)*[0-9a-fA-F]?|&[#a-zA-Z0-9]{0,5}"
+_CUT = b"(?:" + _CUT_BACKSLASHES + b"|" + _CUT_OTHER + b")"
 # Some bytes of a character that has more, each whole.
 _CUT_CHARACTER = rb"(?:[\x80-\xff]|(?:%(?:25)*|\\+x)[89a-fA-F][0-9a-fA-F]){1,3}"
-# Within a value a carriage return may belong to a line end, too.
-_CUT_ESCAPE = re.compile(rb"(?:" + _CUT + rb"|\r)\Z")
+# Within a value a carriage return may belong to a line end, too. A run of backslashes is tried from its begin only.
+_CUT_ESCAPE = re.compile(rb"(?:(?<!\\)(?:" + _CUT_BACKSLASHES + b")|" + _CUT_OTHER + rb"|\r)\Z")
 _NAMES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 # A newline may have been written as a backslash and `n`, which no decoding can tell from those two characters.
