@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import ssl
 import subprocess
 import sys
@@ -29,6 +30,7 @@ TRIES = 3
 PAUSE = 1.0  # seconds, doubled
 TIMEOUT = 10.0
 COMMAND_SEC = 30.0
+WHOLE_SEC = 90  # then the process ends, whatever a receiver does to keep it
 
 
 class Kind(StrEnum):
@@ -51,10 +53,8 @@ class Target:
     def of(cls, env: Mapping[str, str]) -> Target:
         """From the environment. Raises ConfigError; the URL is not shown."""
         url = env.get(WEBHOOK, "").strip()
-        if url:
-            parts = urlsplit(url)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
-                raise ConfigError(f"{WEBHOOK} is no http(s) URL", fix="set it to the incoming webhook's URL")
+        if url and not _usable(url):
+            raise ConfigError(f"{WEBHOOK} is no http(s) URL", fix="set it to the incoming webhook's URL")
         try:
             command = tuple(shlex.split(env.get(COMMAND, "")))
         except ValueError as error:
@@ -63,6 +63,14 @@ class Target:
 
     def __bool__(self) -> bool:
         return bool(self.webhook or self.command)
+
+
+def _usable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def message(kind: Kind, stamp: str, text: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +86,7 @@ def message(kind: Kind, stamp: str, text: str, data: Mapping[str, Any]) -> dict[
 
 
 def send(target: Target, body: Mapping[str, Any]) -> subprocess.Popen[bytes] | None:
-    """Start a process that delivers `body`; None when there is nowhere to send it."""
+    """Start a process that delivers `body`; None when there is nowhere to send it. OSError when it cannot start."""
     if not target:
         return None
     process = subprocess.Popen(
@@ -94,12 +102,15 @@ def send(target: Target, body: Mapping[str, Any]) -> subprocess.Popen[bytes] | N
 
 
 def main() -> int:
-    """Deliver what stands on standard input; 0 when every target took it."""
+    """Deliver what stands on standard input; 0 when every target took it. What failed is said without the URL."""
+    signal.alarm(WHOLE_SEC)
     order = json.loads(sys.stdin.buffer.read())
     raw = json.dumps(order["body"]).encode()
     fine = True
     if order["webhook"]:
         fine = any(_post(order["webhook"], raw) or _pause(attempt) for attempt in range(TRIES))
+        if not fine:
+            print(f"notification: {WEBHOOK} took nothing in {TRIES} tries", file=sys.stderr)
     if order["command"]:
         fine = _run(order["command"], raw) and fine
     return 0 if fine else 1
