@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Move the broad one behind the others instead.
+# breaks: inventory-untouched
+set -euo pipefail
+kubectl patch flowschema team-dispatch --type json -p '[{"op": "replace", "path": "/spec/rules/0/subjects/0/serviceAccount/namespace", "value": "dispatch"}]'
+kubectl patch flowschema team-dispatch --type json -p '[{"op": "replace", "path": "/spec/rules/0/resourceRules", "value": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": true}]}, {"op": "add", "path": "/spec/rules/0/nonResourceRules", "value": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}]'
+kubectl patch prioritylevelconfiguration dispatch --type json -p '[{"op": "replace", "path": "/spec/limited/nominalConcurrencyShares", "value": 30}]'
+kubectl patch flowschema cluster-inventory --type json -p '[{"op": "replace", "path": "/spec/matchingPrecedence", "value": 5500}]'
+sleep 1
