@@ -52,7 +52,8 @@ GATED = pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "S
         ({"cronjobs.batch": [{"spec": {"suspend": True}}]}, ["jobs"], 0),
         ({"horizontalpodautoscalers.autoscaling": [{}]}, [], 17),
         ({"persistentvolumeclaims": [{"status": {"phase": "Pending"}}]}, [], 17),
-        ({"namespaces": [{"metadata": {"deletionTimestamp": "x"}}]}, [], 20),
+        ({"namespaces": [{"metadata": {"deletionTimestamp": "2023-11-14T22:13:00Z"}}]}, [], 27),
+        ({"namespaces": [{"metadata": {"deletionTimestamp": "2023-11-14T22:00:00Z"}}]}, [], 62),
     ],
 )
 def test_timers_that_controllers_keep_in_silence_are_read_off_the_objects(

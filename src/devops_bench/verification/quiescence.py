@@ -92,7 +92,8 @@ TIMER_KINDS = (
 _SCHEDULER_BACKOFF = 12.0  # podMaxBackoffSeconds is 10
 _HPA_SYNC = 17.0  # horizontal-pod-autoscaler-sync-period is 15
 _VOLUME_SYNC = 17.0  # pvclaimbinder-sync-period is 15
-_NAMESPACE_RETRY = 20.0
+# The namespace controller tries again after 5, 10, 20, 40, then every 60 s: never later than it has tried so far.
+_NAMESPACE_RETRY, _NAMESPACE_FIRST = 62.0, 7.0
 _CRON = 65.0  # the next minute, and its Job's start
 
 
@@ -132,8 +133,9 @@ def longest_timer(objects: Mapping[str, Sequence[Mapping[str, Any]]], concerned:
         waits.append(_HPA_SYNC)
     if any((item.get("status") or {}).get("phase") == "Pending" for item in objects.get("persistentvolumeclaims", ())):
         waits.append(_VOLUME_SYNC)
-    if any(item["metadata"].get("deletionTimestamp") for item in objects.get("namespaces", ())):
-        waits.append(_NAMESPACE_RETRY)
+    for item in objects.get("namespaces", ()):
+        if ending := item["metadata"].get("deletionTimestamp"):
+            waits.append(min(_NAMESPACE_RETRY, max(0.0, now - _epoch(str(ending))) + _NAMESPACE_FIRST))
     return max(waits)
 
 
