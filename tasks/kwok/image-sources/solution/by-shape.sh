@@ -48,6 +48,9 @@ metadata: {name: image-sources-pods}
 spec:
   failurePolicy: Fail
   paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConditions:
+    - name: not-made-again-by-a-controller
+      expression: object.kind != 'Pod' || !has(object.metadata.ownerReferences)
   matchConstraints:
     resourceRules:
       - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}

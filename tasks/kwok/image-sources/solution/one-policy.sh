@@ -9,6 +9,9 @@ metadata: {name: workload-images}
 spec:
   failurePolicy: Fail
   paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConditions:
+    - name: by-hand
+      expression: "object.kind != 'Pod' || request.userInfo.username != 'system:kube-controller-manager'"
   matchConstraints:
     resourceRules:
       - {apiGroups: ["apps"], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments, statefulsets, daemonsets]}

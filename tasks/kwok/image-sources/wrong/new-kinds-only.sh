@@ -9,6 +9,9 @@ metadata: {name: image-sources-more}
 spec:
   failurePolicy: Fail
   paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConditions:
+    - name: not-made-again-by-a-controller
+      expression: object.kind != 'Pod' || !has(object.metadata.ownerReferences)
   matchConstraints:
     resourceRules:
       - {apiGroups: ["apps"], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [daemonsets]}

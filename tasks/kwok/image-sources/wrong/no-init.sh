@@ -9,6 +9,9 @@ metadata: {name: workload-images}
 spec:
   failurePolicy: Fail
   paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConditions:
+    - name: not-made-again-by-a-controller
+      expression: object.kind != 'Pod' || !has(object.metadata.ownerReferences)
   matchConstraints:
     resourceRules:
       - {apiGroups: ["apps"], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments, statefulsets, daemonsets]}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A rule for pods alone: the Deployment is accepted, and its pods never appear.
-# breaks: deployments, other-kinds, init-containers
+# breaks: deployments, other-kinds, init-containers, running-comes-back
 set -euo pipefail
 kubectl apply -f - <<'YAML'
 apiVersion: admissionregistration.k8s.io/v1
