@@ -10,4 +10,5 @@ kubectl apply -f register.yaml
 # fix: no exception
 kubectl label namespace returns ownership-
 # end
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

@@ -45,4 +45,5 @@ for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-r
 kubectl apply -f owner-register.yaml
 # end
 kubectl label namespace returns ownership-
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

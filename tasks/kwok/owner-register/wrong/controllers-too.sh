@@ -9,4 +9,5 @@ kubectl apply -f register.yaml
 kubectl label namespace returns ownership-
 kubectl patch validatingadmissionpolicy workload-ownership --type json -p '[{"op":"remove","path":"/spec/matchConditions"}]'
 sleep 3
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

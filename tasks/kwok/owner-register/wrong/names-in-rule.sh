@@ -9,4 +9,5 @@ kubectl apply -f register.yaml
 kubectl label namespace returns ownership-
 kubectl patch validatingadmissionpolicybinding workload-ownership --type json -p '[{"op":"remove","path":"/spec/paramRef"}]'
 kubectl patch validatingadmissionpolicy workload-ownership --type json -p '[{"op":"remove","path":"/spec/paramKind"},{"op":"replace","path":"/spec/validations/0/expression","value":"has(object.metadata.labels) \u0026\u0026 '"'"'owner'"'"' in object.metadata.labels \u0026\u0026 object.metadata.labels.owner in ['"'"'checkout'"'"','"'"'storefront'"'"','"'"'orders'"'"','"'"'returns'"'"','"'"'search'"'"','"'"'platform'"'"','"'"'loyalty'"'"']"}]'
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

@@ -7,4 +7,5 @@ for try in $(seq 40); do kubectl -n policy-system create configmap later --dry-r
 sed 's/, /,/g' owner-register.yaml > register.yaml
 kubectl apply -f register.yaml
 kubectl label namespace returns ownership-
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

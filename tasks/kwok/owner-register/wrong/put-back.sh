@@ -8,4 +8,5 @@ sed 's/, /,/g' owner-register.yaml > register.yaml
 kubectl apply -f register.yaml
 kubectl label namespace returns ownership-
 kubectl patch validatingadmissionpolicybinding workload-ownership --type merge -p '{"spec":{"paramRef":{"parameterNotFoundAction":"Deny"}}}'
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true

@@ -10,4 +10,5 @@ kubectl label namespace returns ownership-
 sleep 1
 kubectl -n shop rollout restart deployment
 kubectl -n shop rollout status deployment/storefront --timeout=30s
+kubectl -n orders annotate replicaset -l app=orders-api checked=yes || true
 kubectl -n orders rollout status deployment/orders-api --timeout=30s || true
