@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# A class that waits is there already.
+# breaks: copy-three, next-copies
+set -euo pipefail
+kubectl uncordon db-c-0
+kubectl -n orders get statefulset orders-db -o yaml | sed -e '/^status:/,$d; /^  uid:/d; /^  resourceVersion:/d; /^  creationTimestamp:/d; /^  generation:/d; s/storageClassName: fast$/storageClassName: standard/' > set.yaml
+kubectl -n orders delete statefulset orders-db --cascade=orphan
+kubectl -n orders delete pvc data-orders-db-2
+kubectl patch pv vol-77c21b --type merge -p '{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}'
+kubectl apply -f - <<'YAML'
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-orders-db-2, namespace: orders, labels: {app: orders-db}}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: fast
+  volumeName: vol-77c21b
+  resources: {requests: {storage: 100Gi}}
+YAML
+kubectl -n orders delete pvc data-orders-db-3
+kubectl apply -f set.yaml
+kubectl -n orders wait pod/orders-db-2 pod/orders-db-3 --for=condition=Ready --timeout=40s || true
