@@ -32,8 +32,11 @@ def test_tasks_are_complete(found: FoundTask) -> None:
 
 
 def test_the_catalogue_is_large_enough() -> None:
-    providers = [load_task(found.file, key=found.key).provider for found in ALL]
-    assert providers.count("kwok") >= 13 and providers.count("none") >= 4
+    tasks = [load_task(found.file, key=found.key) for found in ALL]
+    providers = [task.provider for task in tasks]
+    assert providers.count("kwok") >= 24 and providers.count("none") >= 6
+    levels = [task.difficulty for task in tasks]
+    assert levels.count("easy") <= 6 and levels.count("hard") >= 10
 
 
 def test_low_rungs_stay_low_wherever_the_kept_scores_are_of_these_files() -> None:
