@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.proofs import table
+from devops_bench.proofs.cases import Kind
 from devops_bench.proofs.engine import TaskReport, TaskState, prove, store
 from devops_bench.sandbox import SandboxMode, detect
 from devops_bench.tasks import find_tasks, proof_state
@@ -119,3 +120,24 @@ def test_copies_are_two_worlds(tmp_path: Path, mode: SandboxMode) -> None:
     alone = "# fix: write\nmkdir /tmp/lock && sleep 0.3 && echo yes > answer.txt\n# end\n"
     found = report(task(tmp_path / "answer", **{"solution/write.sh": alone}), mode)
     assert found.lines() == []
+
+
+def test_each_task_is_complete_by_itself_and_a_seed_mixes_their_cases(tmp_path: Path, mode: SandboxMode) -> None:
+    found = find_tasks([str(task(tmp_path / name)) for name in ("one", "two")])
+
+    def played(seed: int | None) -> list[str]:
+        heard: list[str] = []
+        reports = prove(
+            found,
+            mode,
+            jobs=1,
+            only=lambda case: case.kind in {Kind.WRONG, Kind.SOLUTION},
+            progress=lambda key, _case, _seconds: heard.append(key),
+            complete=lambda report: heard.append(f"{report.key} {len(report.cases)}"),
+            seed=seed,
+        )
+        assert [report.key for report in reports] == ["one", "two"]
+        return heard
+
+    assert played(None) == ["one"] * 3 + ["one 3"] + ["two"] * 3 + ["two 3"]
+    assert len({tuple(played(seed)) for seed in range(4)}) > 1

@@ -13,7 +13,7 @@ from devops_bench.cli.authoring import calibrate, import_, new, try_
 from devops_bench.plaintext import columns
 
 if TYPE_CHECKING:
-    from devops_bench.proofs.engine import CaseReport
+    from devops_bench.proofs.engine import CaseReport, TaskReport
     from devops_bench.tasks.catalogue import FoundTask
     from devops_bench.tasks.spec import TaskSpec
 
@@ -164,6 +164,7 @@ def review(paths: tuple[str, ...], as_json: bool, github: bool, show_rules: bool
 @click.option("--case", "pattern", help="Only cases whose `kind name` matches this glob; nothing is recorded then.")
 @click.option("--changed", is_flag=True, help="Only tasks whose stored proof is not current.")
 @click.option("--no-record", is_flag=True, help="Do not write .validated.json.")
+@click.option("--shuffle", "seed", type=int, help="Run the cases of all tasks mixed, in the order of this seed.")
 @click.option("--quiet", is_flag=True, help="No line per case.")
 def validate(
     paths: tuple[str, ...],
@@ -172,6 +173,7 @@ def validate(
     pattern: str | None,
     changed: bool,
     no_record: bool,
+    seed: int | None,
     quiet: bool,
 ) -> int:
     """Progress goes to standard error, the table (or JSON) to standard output."""
@@ -195,9 +197,15 @@ def validate(
     def progress(key: str, case: CaseReport, seconds: float) -> None:
         if not quiet:
             word = "FAIL" if case.findings else "ok"
+            why = f": {case.findings[0]}" if case.findings else ""
             click.echo(
-                f"{word:<4} {seconds:6.1f} s  {key}  {case.outcome.case.kind} {case.outcome.case.name}", err=True
+                f"{word:<4} {seconds:6.1f} s  {key}  {case.outcome.case.kind} {case.outcome.case.name}{why}", err=True
             )
+
+    def complete(report: TaskReport) -> None:
+        # At once: what ends a long proof later takes nothing of it.
+        if not no_record and pattern is None and report.state is not TaskState.SKIPPED and report.hash:
+            store(report, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     with tidy_signals():
         reports = prove(
@@ -206,12 +214,9 @@ def validate(
             jobs=jobs,
             only=lambda case: pattern is None or fnmatchcase(f"{case.kind} {case.name}", pattern),
             progress=progress,
+            complete=complete,
+            seed=seed,
         )
-    if not no_record and pattern is None:
-        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        for report in reports:
-            if report.state is not TaskState.SKIPPED and report.hash:
-                store(report, at)
     if as_json:
         click.echo(json.dumps(table.data(reports), indent=2))
     else:

@@ -7,7 +7,9 @@ so a few more than there are cores keep those busy.
 from __future__ import annotations
 
 import os
+import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -101,29 +103,42 @@ def prove(
     jobs: int | None = None,
     only: Callable[[Case], bool] = lambda _case: True,
     progress: Progress = lambda _key, _case, _seconds: None,
+    complete: Callable[[TaskReport], None] = lambda _report: None,
+    seed: int | None = None,
     env: Mapping[str, str] = os.environ,
 ) -> list[TaskReport]:
-    """Run all cases for which `only` holds, and the static proofs. In the order of `tasks`."""
-    reports: list[TaskReport] = []
+    """Run all cases for which `only` holds, and the static proofs. Reports are in the order of `tasks`.
+
+    `complete` hears of each task when its last case has ended. `seed`: the cases of all tasks run mixed in the order
+    that it gives, not task by task.
+    """
+    reports = [TaskReport(found.key, found) for found in tasks]
+    planned = [(report, task, case) for report in reports for task, case in _prepare(report, only)]
+    if seed is not None:
+        random.Random(seed).shuffle(planned)  # noqa: S311 - an order, not a secret
+    left = Counter(report.key for report, _, _ in planned)
     with ThreadPoolExecutor(jobs or default_jobs(), thread_name_prefix="proof") as pool:
-        waiting: dict[Future[tuple[Outcome, float]], tuple[TaskReport, TaskSpec]] = {}
+        waiting: dict[Future[tuple[Outcome, float]], tuple[TaskReport, TaskSpec]] = {
+            pool.submit(_timed, task, case, mode, env): (report, task) for report, task, case in planned
+        }
         try:
-            for found in tasks:
-                report = TaskReport(found.key, found)
-                reports.append(report)
-                for task, case in _prepare(report, only):
-                    waiting[pool.submit(_timed, task, case, mode, env)] = (report, task)
+            for report in reports:
+                if not left[report.key]:
+                    _complete(report)
+                    complete(report)
             for future in as_completed(waiting):
                 report, task = waiting[future]
                 outcome, seconds = future.result()
                 case_report = CaseReport(outcome, tuple(findings(outcome, task.verification_spec)))
                 report.cases.append(case_report)
                 progress(report.key, case_report, seconds)
+                left[report.key] -= 1
+                if not left[report.key]:
+                    _complete(report)
+                    complete(report)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    for report in reports:
-        _complete(report)
     return reports
 
 
