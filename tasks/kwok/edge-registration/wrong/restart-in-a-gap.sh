@@ -2,19 +2,11 @@
 # Right, but fares was restarted while the policy was off.
 # breaks: known-first
 set -euo pipefail
-kubectl delete mutatingadmissionpolicybinding edge-readiness
+kubectl patch mutatingadmissionpolicybinding edge-readiness --type merge -p '{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"edge":"off"}}}}}'
 sleep 3
 kubectl -n booking rollout restart deployment/fares
 kubectl -n booking rollout status deployment/fares --timeout=15s || true
-kubectl apply -f - <<'YAML'
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: edge-readiness}
-spec:
-  policyName: edge-readiness
-  paramRef: {name: edge-settings, parameterNotFoundAction: Deny}
-  matchResources: {namespaceSelector: {matchLabels: {edge: "on"}}}
-YAML
+kubectl patch mutatingadmissionpolicybinding edge-readiness --type merge -p '{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"edge":"on"}}}}}'
 kubectl -n booking patch configmap edge-settings --type merge -p '{"data":{"gate":"director.edge.example.com/registered"}}'
 kubectl -n kiosk patch configmap edge-settings --type merge -p '{"data":{"gate":"director.edge.example.com/registered"}}'
 kubectl patch mutatingadmissionpolicy edge-readiness --type json -p "$(cat <<'JSON'
