@@ -8,7 +8,7 @@ kubectl -n backup patch daemonset etcd-snapshot --type merge -p '{"spec":{"templ
 # fix: logs
 kubectl -n logging patch daemonset log-agent --type merge -p '{"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"node-role.kubernetes.io/control-plane","operator":"DoesNotExist"}]}]}}}}}}}'
 # fix: disks
-kubectl -n storage patch daemonset csi-node --type merge -p '{"spec":{"template":{"spec":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"},{"key":"pool","operator":"Equal","value":"edge","effect":"NoSchedule"}]}}}}'
+kubectl -n storage patch daemonset csi-node --type merge -p '{"spec":{"template":{"spec":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"},{"key":"pool","operator":"Equal","value":"edge","effect":"NoSchedule"},{"key":"accelerator","operator":"Exists","effect":"NoSchedule"}]}}}}'
 # fix: the probe
 kubectl -n monitoring patch deployment apiserver-probe --type merge -p '{"spec":{"template":{"spec":{"nodeSelector":{"node-role.kubernetes.io/master":null,"node-role.kubernetes.io/control-plane":""},"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}}'
 # end

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The taint keeps log-agent off, and it tolerates the one other taint of today.
+# breaks: no-double-logs
+set -euo pipefail
+kubectl -n audit patch daemonset audit-forwarder --type merge -p '{"spec":{"template":{"spec":{"nodeSelector":{"node-role.kubernetes.io/master":null,"node-role.kubernetes.io/control-plane":""},"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}}'
+kubectl -n backup patch daemonset etcd-snapshot --type merge -p '{"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]}]}}}}}}}'
+kubectl -n logging patch daemonset log-agent --type merge -p '{"spec":{"template":{"spec":{"affinity":null,"tolerations":[{"key":"pool","operator":"Equal","value":"edge","effect":"NoSchedule"}]}}}}'
+kubectl -n logging rollout status daemonset/log-agent --timeout=120s
+for node in $(kubectl get nodes -l node-role.kubernetes.io/control-plane -o name); do
+  kubectl -n logging delete pods -l app=log-agent --field-selector "spec.nodeName=${node#node/}" --wait=true
+done
+kubectl -n storage patch daemonset csi-node --type merge -p '{"spec":{"template":{"spec":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"},{"key":"pool","operator":"Equal","value":"edge","effect":"NoSchedule"},{"key":"accelerator","operator":"Exists","effect":"NoSchedule"}]}}}}'
+kubectl -n monitoring patch deployment apiserver-probe --type merge -p '{"spec":{"template":{"spec":{"nodeSelector":{"node-role.kubernetes.io/master":null,"node-role.kubernetes.io/control-plane":""},"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}}'
+kubectl -n storage rollout status daemonset/csi-node --timeout=120s || true
+kubectl -n logging rollout status daemonset/log-agent --timeout=120s || true
+kubectl -n monitoring rollout status deployment/apiserver-probe --timeout=120s || true
