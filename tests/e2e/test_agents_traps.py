@@ -32,7 +32,7 @@ class Trap:
 
 TRAPS = {
     "an-allowlist-hides-the-server": Trap(
-        "gemini", "+mcp", ("--allowed-mcp-server-names", "other"), "grant-missing", "mcp_k8s_list_things"
+        "gemini", "+mcp", ("--allowed-mcp-server-names", "other"), "grant-missing", "mcp_k8s_echo"
     ),
     "tool-search-hides-the-schemas": Trap(
         "claude", "+mcp", ("--settings", SEARCH, "--tools", "Bash,Read,ToolSearch"), "grant-missing", "mcp__k8s__"
