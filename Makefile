@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
+# One more than cores: many tests wait for clusters, limits and agents, not for the processor.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)')
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 export UV_PYTHON_DOWNLOADS := never
 
@@ -41,7 +43,7 @@ plane: env
 	@$(BIN)/devops-bench clusters install
 
 test: lint types layers plane
-	@$(BIN)/python -m pytest -n auto tests -m "not soak"
+	@$(BIN)/python -m pytest -n $(WORKERS) tests -m "not soak"
 
 soak: plane
 	@$(BIN)/python -m pytest tests -m soak -n 1
