@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,10 +32,18 @@ class Plane:
     def frozen(self) -> Iterator[None]:
         """The plane's process stopped, as a host under memory pressure or a suspended VM would leave it."""
         self.process.send_signal(signal.SIGSTOP)
+        # The signal stops one thread after another; until the last one has stopped it may still answer.
+        while any(state != "T" for state in self._states()):
+            time.sleep(0.001)
         try:
             yield
         finally:
             self.process.send_signal(signal.SIGCONT)
+
+    def _states(self) -> Iterator[str]:
+        """The state letter of each thread."""
+        for stat in Path(f"/proc/{self.process.pid}/task").glob("*/stat"):
+            yield stat.read_text().rpartition(")")[2].split()[0]
 
 
 def binary() -> Path:
