@@ -124,8 +124,7 @@ def prove(
         try:
             for report in reports:
                 if not left[report.key]:
-                    _complete(report)
-                    complete(report)
+                    complete(_concluded(report))
             for future in as_completed(waiting):
                 report, task = waiting[future]
                 outcome, seconds = future.result()
@@ -134,8 +133,7 @@ def prove(
                 progress(report.key, case_report, seconds)
                 left[report.key] -= 1
                 if not left[report.key]:
-                    _complete(report)
-                    complete(report)
+                    complete(_concluded(report))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -164,18 +162,19 @@ def _timed(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, str]
     return run_case(task, case, mode, env), time.monotonic() - started
 
 
-def _complete(report: TaskReport) -> None:
+def _concluded(report: TaskReport) -> TaskReport:
     """What only all cases together show: whether every check is needed, and whether the files stayed the same."""
     order = {kind: place for place, kind in enumerate(Kind)}
     report.cases.sort(key=lambda case: (order[case.outcome.case.kind], case.outcome.case.name))
     if report.skipped or not report.hash:
-        return
+        return report
     ran = {case.outcome.case.kind for case in report.cases}
     if {Kind.WRONG, Kind.MINUS} <= ran:
         task = load_task(report.found.file, key=report.key)
         report.alone, report.uncovered = coverage([case.outcome for case in report.cases], task.verification_spec)
     if content_hash(report.found.folder) != report.hash:
         report.static.append("its files changed while it was proved; run it again")
+    return report
 
 
 def store(report: TaskReport, at: str) -> None:

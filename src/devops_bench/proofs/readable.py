@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from devops_bench.kube import KubeClient, KubeError
+from devops_bench.kube import KubeClient
+from devops_bench.proofs.objects import every_kind
 from devops_bench.proofs.statics import hidden_texts, runs
 from devops_bench.sandbox import Sandbox
 from devops_bench.tasks.spec import TaskSpec
@@ -30,7 +31,7 @@ _CAP = 32 << 20
 
 def leaks(task: TaskSpec, kube: KubeClient | None, sandbox: Sandbox) -> list[str]:
     """One line per finding. Raises KubeError when the cluster cannot be read."""
-    parts = dict(_objects(kube)) if kube is not None else {}
+    parts = {kind: _text(kind, items) for kind, items in every_kind(kube)} if kube is not None else {}
     # Bare on the host an agent sees the host: there is nothing to prove.
     if sandbox.sandboxed:
         seen = sandbox.run(["bash", "-c", _LOOK], timeout=_PATIENCE, cap=_CAP)
@@ -38,10 +39,10 @@ def leaks(task: TaskSpec, kube: KubeClient | None, sandbox: Sandbox) -> list[str
     return sorted(set(_found(task, parts)))
 
 
-def _found(task: TaskSpec, parts: dict[str, str]) -> Iterator[str]:
+def _found(task: TaskSpec, parts: Mapping[str, str]) -> Iterator[str]:
     # Prompt and setup are the incident itself; whatever of ours stands in them is a finding of `statics`.
-    hidden = {run: where for where, text in hidden_texts(task).items() for run in runs(text)}
-    hidden = {run: where for run, where in hidden.items() if run not in set(runs(task.prompt))}
+    told = set(runs(task.prompt))
+    hidden = {run: where for where, text in hidden_texts(task).items() for run in runs(text) if run not in told}
     for place, text in parts.items():
         low = text.lower()
         yield from (f"the agent can read {word!r} in {place}" for word in OURS if word in low)
@@ -50,21 +51,7 @@ def _found(task: TaskSpec, parts: dict[str, str]) -> Iterator[str]:
             yield f"the agent can read a sentence of {hidden[shown]} in {place}: {' '.join(shown)!r}"
 
 
-def _objects(kube: KubeClient) -> Iterator[tuple[str, str]]:
-    """Each kind with all of its objects as text."""
-    listable = [kind for kind in kube.kinds().resources if "list" in kind.verbs]
-    kinds = sorted({f"{kind.plural}.{kind.group}" if kind.group else kind.plural for kind in listable})
-    with ThreadPoolExecutor(4) as pool:
-        yield from zip(kinds, pool.map(lambda kind: _text(kube, kind), kinds), strict=True)
-
-
-def _text(kube: KubeClient, kind: str) -> str:
-    try:
-        items = kube.list_with_version(kind).items
-        kept = [value for item in items for value in (item.get("data") or {}).values()] if kind == "secrets" else []
-        plain = [base64.b64decode(value).decode(errors="replace") for value in kept]
-        return json.dumps([items, plain], ensure_ascii=False)
-    except KubeError as error:
-        if error.status in {404, 405}:
-            return ""
-        raise
+def _text(kind: str, items: Sequence[Mapping[str, Any]]) -> str:
+    kept = [value for item in items for value in (item.get("data") or {}).values()] if kind == "secrets" else []
+    plain = [base64.b64decode(value).decode(errors="replace") for value in kept]
+    return json.dumps([items, plain], ensure_ascii=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from devops_bench.kube import Deadline, KubeClient, KubeError
+from devops_bench.kube import Deadline, KubeClient
+from devops_bench.proofs.objects import every_kind
 from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 
 REST = 1.0  # seconds without a write, after which what a script set off has come to its end
@@ -46,24 +47,13 @@ def fingerprint(kube: KubeClient | None, workspace: Path) -> Fingerprint:
         if path.is_file() and not path.is_symlink():
             found[f"file {path.relative_to(workspace)}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     if kube is not None:
-        listable = [kind for kind in kube.kinds().resources if "list" in kind.verbs and kind.plural not in _RESTLESS]
-        kinds = {f"{kind.plural}.{kind.group}" if kind.group else kind.plural for kind in listable}
-        with ThreadPoolExecutor(8) as pool:
-            for part in pool.map(lambda kind: _versions(kube, kind), sorted(kinds)):
-                found.update(part)
+        for kind, items in every_kind(kube, besides=_RESTLESS, metadata_only=True):
+            found.update(_versions(kind, items))
     return Fingerprint(found)
 
 
-def _versions(kube: KubeClient, kind: str) -> dict[str, str]:
-    try:
-        items = kube.list_with_version(kind, metadata_only=True).items
-    except KubeError as error:
-        if error.status in {404, 405}:
-            return {}
-        raise
-    out = {}
+def _versions(kind: str, items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for item in items:
         metadata = item["metadata"]
         place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-        out[f"{kind} {place}{metadata['name']}"] = f"{metadata.get('uid')}@{metadata.get('resourceVersion')}"
-    return out
+        yield f"{kind} {place}{metadata['name']}", f"{metadata.get('uid')}@{metadata.get('resourceVersion')}"
