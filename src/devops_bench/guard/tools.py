@@ -78,9 +78,7 @@ def judge_tool(server: str, tool: str, args: Mapping[str, Any], context: GuardCo
 def scan_call(tool: str, args: Mapping[str, Any], context: GuardContext) -> Iterator[Refusal]:
     """What an agent's own tool call (a shell, `kubectl`) asked for and must not: found in its transcript afterwards."""
     program = tool if tool in GUARDED else None
-    for name, value in args.items():
-        if _plain(name) not in _COMMAND_ARGS:
-            continue
+    for value in _commands_in(args):
         if isinstance(value, list):
             words = [str(item) for item in value]
             if len(words) > 2 and words[0].rpartition("/")[2] in _SHELLS and words[1].startswith("-"):
@@ -91,9 +89,7 @@ def scan_call(tool: str, args: Mapping[str, Any], context: GuardContext) -> Iter
             text = value
         else:
             continue
-        yield from scan_script(
-            text if program is None or text.split()[:1] == [program] else f"{program} {text}", context
-        )
+        yield from scan_script(_of(program, text), context)
 
 
 def _first_foreign(call: Call, names: list[str], context: GuardContext) -> Refusal | None:
@@ -108,9 +104,7 @@ def _cluster_part(path: str) -> str:
 
 
 def _command(words: tuple[str, ...], args: Mapping[str, Any], context: GuardContext) -> Refusal | None:
-    for name, value in args.items():
-        if _plain(name) not in _COMMAND_ARGS:
-            continue
+    for value in _commands_in(args):
         line = [str(item) for item in value] if isinstance(value, list) else None
         text = str(value) if line is None else ""
         tool = next((known for known in GUARDED if known in words), None)
@@ -118,10 +112,20 @@ def _command(words: tuple[str, ...], args: Mapping[str, Any], context: GuardCont
             full = line if tool is None or line[:1] == [tool] else [tool, *line]
             refusal = judge_command(full, context)
         else:
-            refusal = scan_log_line(text if tool is None or text.split()[:1] == [tool] else f"{tool} {text}", context)
+            refusal = scan_log_line(_of(tool, text), context)
         if refusal is not None:
             return refusal
     return None
+
+
+def _commands_in(args: Mapping[str, Any]) -> Iterator[Any]:
+    """The values of arguments that are commands."""
+    return (value for name, value in args.items() if _plain(name) in _COMMAND_ARGS)
+
+
+def _of(program: str | None, text: str) -> str:
+    """The command line of a tool that is called like its program, with or without that name in front."""
+    return text if program is None or text.split()[:1] == [program] else f"{program} {text}"
 
 
 def _named(value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:

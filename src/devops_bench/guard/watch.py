@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from devops_bench.guard.judge import GUARDED, judge_command
 from devops_bench.guard.types import GuardContext, Refusal
@@ -44,11 +44,7 @@ def scan_log_line(line: str, context: GuardContext, *, cwd: str = "") -> Refusal
     """A line of text that may hold commands, as a shell would take it apart. Text that only mentions one is no command:
     it has to stand where a command stands.
     """
-    for words in _commands(line[:LINE_CHARS]):
-        refusal = judge_command(words, context, cwd=cwd or (context.folders[0] if context.folders else ""))
-        if refusal is not None:
-            return refusal
-    return None
+    return next(_refused(_commands(line[:LINE_CHARS]), context, cwd), None)
 
 
 def scan_script(text: str, context: GuardContext, *, cwd: str = "") -> Iterator[Refusal]:
@@ -56,11 +52,16 @@ def scan_script(text: str, context: GuardContext, *, cwd: str = "") -> Iterator[
     pattern or another command is left to those who see the real words. What a here-document writes to a file and what
     a comment says is no command.
     """
-    where = cwd or (context.folders[0] if context.folders else "")
     for line in filter(_TOOLS.search, _lines(text)):
-        for words in _commands(line[:LINE_CHARS]):
-            if _UNSURE.isdisjoint("".join(words)) and (found := judge_command(words, context, cwd=where)) is not None:
-                yield found
+        sure = [words for words in _commands(line[:LINE_CHARS]) if _UNSURE.isdisjoint("".join(words))]
+        yield from _refused(sure, context, cwd)
+
+
+def _refused(commands: Iterable[Sequence[str]], context: GuardContext, cwd: str) -> Iterator[Refusal]:
+    where = cwd or (context.folders[0] if context.folders else "")
+    for words in commands:
+        if (refusal := judge_command(words, context, cwd=where)) is not None:
+            yield refusal
 
 
 def _lines(text: str) -> Iterator[str]:
