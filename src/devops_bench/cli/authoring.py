@@ -10,6 +10,31 @@ import click
 
 if TYPE_CHECKING:
     from devops_bench.proofs.ladder import Rung
+    from devops_bench.sandbox import SandboxMode
+    from devops_bench.tasks.spec import TaskSpec
+
+
+def one_task(path: str) -> TaskSpec:
+    """The task that `path` means, read. Raises ConfigError when it means several."""
+    from devops_bench.errors import ConfigError
+    from devops_bench.tasks import find_tasks, load_task
+
+    found = find_tasks([path])
+    if len(found) > 1:
+        raise ConfigError(f"means {len(found)} tasks", where=path, fix="name one")
+    return load_task(found[0].file, key=found[0].key)
+
+
+def sandbox_mode() -> SandboxMode:
+    """How what a task runs is kept apart here; says so when it is not."""
+    import os
+
+    from devops_bench.sandbox import detect
+
+    mode = detect(os.environ)
+    if mode.warning:
+        click.echo(f"warning: {mode.warning}", err=True)
+    return mode
 
 
 @click.command(
@@ -23,13 +48,10 @@ if TYPE_CHECKING:
 @click.option("--quiet", is_flag=True, help="No line per rung.")
 def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: bool, write: bool, quiet: bool) -> int:
     """Progress goes to standard error, the table (or JSON) to standard output."""
-    import os
-
     from devops_bench.proofs.calibrate import calibrate as climb
     from devops_bench.proofs.calibrate import keep_rows, read_rows
     from devops_bench.proofs.ladder import document, table
     from devops_bench.proofs.leaving import tidy_signals
-    from devops_bench.sandbox import detect
     from devops_bench.tasks import catalogue_root, content_hash, find_tasks, load_task
 
     found = find_tasks(list(paths) or ["ALL"])
@@ -38,9 +60,7 @@ def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: 
         found = [
             item for item in found if item.key not in kept or kept[item.key].content_hash != content_hash(item.folder)
         ]
-    mode = detect(os.environ)
-    if mode.warning:
-        click.echo(f"warning: {mode.warning}", err=True)
+    mode = sandbox_mode()
 
     def progress(key: str, rung: Rung, score: float | None) -> None:
         if not quiet:
@@ -77,23 +97,13 @@ def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: 
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 def try_(path: str, answer: Path | None, as_json: bool) -> int:
     """What the shell says goes to standard error, the verdicts go to standard output."""
-    import os
     import sys
 
-    from devops_bench.errors import ConfigError
     from devops_bench.proofs.byhand import by_hand
     from devops_bench.proofs.ladder import score_of
     from devops_bench.proofs.leaving import tidy_signals
-    from devops_bench.sandbox import detect
-    from devops_bench.tasks import find_tasks, load_task
-    from devops_bench.tasks.spec import TaskSpec
 
-    found = find_tasks([path])
-    if len(found) > 1:
-        raise ConfigError(f"means {len(found)} tasks", where=path, fix="name one")
-    mode = detect(os.environ)
-    if mode.warning:
-        click.echo(f"warning: {mode.warning}", err=True)
+    task, mode = one_task(path), sandbox_mode()
 
     def begin(task: TaskSpec) -> None:
         click.echo(f"{task.prompt.rstrip()}\n\n(a shell with the agent's rights; leave it to be judged)", err=True)
@@ -102,7 +112,6 @@ def try_(path: str, answer: Path | None, as_json: bool) -> int:
         sys.stderr.buffer.write(portion)
         sys.stderr.flush()
 
-    task = load_task(found[0].file, key=found[0].key)
     stdin = sys.stdin.buffer
     with tidy_signals():
         done = by_hand(task, mode, words=stdin, tell=tell, begin=begin, interactive=sys.stdin.isatty(), answer=answer)

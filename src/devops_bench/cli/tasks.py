@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from devops_bench.cli.authoring import calibrate, import_, new, try_
+from devops_bench.cli.authoring import calibrate, import_, new, one_task, sandbox_mode, try_
 from devops_bench.plaintext import columns
 
 if TYPE_CHECKING:
@@ -92,13 +92,9 @@ def _print_list(rows: Sequence[dict[str, Any]]) -> None:
 @AS_JSON
 def show(path: str, as_json: bool) -> int:
     """Raises ConfigError when PATH means several tasks."""
-    from devops_bench.errors import ConfigError
-    from devops_bench.tasks import content_hash, load_task, proof_state
+    from devops_bench.tasks import content_hash, proof_state
 
-    found = _found([path])
-    if len(found) > 1:
-        raise ConfigError(f"means {len(found)} tasks", where=path, fix="name one")
-    task = load_task(found[0].file, key=found[0].key)
+    task = one_task(path)
     proof = proof_state(task.folder).value
     if as_json:
         data = task.model_dump(mode="json") | {"proof": proof, "content_hash": content_hash(task.folder)}
@@ -177,22 +173,18 @@ def validate(
     quiet: bool,
 ) -> int:
     """Progress goes to standard error, the table (or JSON) to standard output."""
-    import os
     from datetime import UTC, datetime
     from fnmatch import fnmatchcase
 
     from devops_bench.proofs import table
     from devops_bench.proofs.engine import TaskState, prove, store
     from devops_bench.proofs.leaving import tidy_signals
-    from devops_bench.sandbox import detect
     from devops_bench.tasks.proved import ProofState, proof_state
 
     found = _found(paths)
     if changed:
         found = [item for item in found if proof_state(item.folder) is not ProofState.CURRENT]
-    mode = detect(os.environ)
-    if mode.warning:
-        click.echo(f"warning: {mode.warning}", err=True)
+    mode = sandbox_mode()
 
     def progress(key: str, case: CaseReport, seconds: float) -> None:
         if not quiet:
