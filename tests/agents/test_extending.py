@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from devops_bench import agents
 from devops_bench.agents.base import AgentRun, CallStatus, EndReason, Grants, ModelEndpoint
+from devops_bench.agents.registry import BUILT
 from devops_bench.errors import ConfigError
 from devops_bench.gateway.model import ModelGateway, Scripted
 from devops_bench.models.scenario import scenario
@@ -21,6 +24,7 @@ from tests.boxes import MakeBox, task_for
 
 pytestmark = pytest.mark.sandbox
 PAGE = Path(__file__).parents[2] / "docs" / "extending" / "agents.md"
+LINES = 150
 PROGRAM = Path(__file__).with_name("tiny_agent.py")
 
 
@@ -86,4 +90,11 @@ def test_what_it_cannot_be_granted_is_refused(installed: None, mode: SandboxMode
 
 def test_the_example_is_as_short_as_promised() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(code.splitlines()) <= 150
+    assert len(code.splitlines()) <= LINES
+
+
+def test_every_shipped_adapter_is_as_short_as_promised() -> None:
+    modules = [module for module, _ in BUILT.values() if ".clis." in module]
+    assert len(modules) >= 4
+    lengths = {name: len(inspect.getsource(import_module(name)).splitlines()) for name in modules}
+    assert {name: length for name, length in lengths.items() if length > LINES} == {}

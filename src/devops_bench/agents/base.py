@@ -185,6 +185,12 @@ class AgentTask:
     emit: Callable[[str, Mapping[str, Any]], None] = lambda _kind, _fields: None
     exchanges: Callable[[], Sequence[Exchange]] = tuple
 
+    @property
+    def model_endpoint(self) -> ModelEndpoint:
+        """`endpoint` of an agent that has `wires`: the harness gives it one."""
+        assert self.endpoint is not None
+        return self.endpoint
+
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:

@@ -42,10 +42,9 @@ class Claude:
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
         """One conversation without a terminal; of the user's settings nothing but the place of skills is read."""
-        assert task.endpoint is not None
         tools = sorted(granted(self, task) | (self.skill_tools if skills else frozenset()))
         argv = [
-            *program, "-p", "--output-format", "stream-json", "--verbose", "--model", task.endpoint.model,
+            *program, "-p", "--output-format", "stream-json", "--verbose", "--model", task.model_endpoint.model,
             "--permission-mode", "bypassPermissions", "--tools", ",".join(tools), "--strict-mcp-config", *NO_PLUGINS,
             "--max-turns", str(task.limits.max_turns), "--session-id", str(uuid.uuid5(uuid.NAMESPACE_OID, task.prompt)),
             *(["--setting-sources=user"] if skills else ["--setting-sources=", "--disable-slash-commands"]),
@@ -58,8 +57,8 @@ class Claude:
         patience = str(int(max(task.limits.timeout_sec, 60) * 1000))  # a silent model is the gateway's to end
         env = {
             **dict.fromkeys(ON, "1"),
-            "ANTHROPIC_BASE_URL": task.endpoint.base_url or "",
-            "ANTHROPIC_API_KEY": task.endpoint.key or "",
+            "ANTHROPIC_BASE_URL": task.model_endpoint.base_url or "",
+            "ANTHROPIC_API_KEY": task.model_endpoint.key or "",
             "ENABLE_TOOL_SEARCH": "false",
             "MCP_TIMEOUT": "30000",
             **dict.fromkeys(("CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_ATTRIBUTION_HEADER"), "0"),

@@ -53,15 +53,14 @@ class Codex:
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
         """All settings in one file; the prompt by standard input. ConfigError for a tool that it cannot leave out."""
-        assert task.endpoint is not None
         if granted(self, task) != self.builtin_tools:
             raise ConfigError("agent codex cannot leave out its own tools", fix="name MCP tools in AGENT_ALLOWED_TOOLS")
         patience = max(
             60, int(task.limits.timeout_sec)
         )  # how long a model or tool may be silent is the gateways' to say
-        provider = {**GATEWAY, "base_url": task.endpoint.base_url, "stream_idle_timeout_ms": patience * 1000}
+        provider = {**GATEWAY, "base_url": task.model_endpoint.base_url, "stream_idle_timeout_ms": patience * 1000}
         settings: dict[str, Any] = {
-            "model": task.endpoint.model, "model_provider": "gateway", "approval_policy": "never",
+            "model": task.model_endpoint.model, "model_provider": "gateway", "approval_policy": "never",
             "sandbox_mode": "danger-full-access", "web_search": "disabled", **dict.fromkeys(OFF, False),
             **{f"model_providers.gateway.{name}": value for name, value in provider.items()},
         }  # fmt: skip
@@ -70,7 +69,7 @@ class Codex:
             server["tool_timeout_sec"] = patience
             settings |= {f"mcp_servers.{json.dumps(mcp.server)}.{name}": value for name, value in server.items()}
         config = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
-        env = {"CODEX_HOME": f"{task.sandbox.home}/.codex", "OPENAI_API_KEY": task.endpoint.key or ""}
+        env = {"CODEX_HOME": f"{task.sandbox.home}/.codex", "OPENAI_API_KEY": task.model_endpoint.key or ""}
         argv = ("/bin/bash", "-c", START, "codex", str(len(program)), *program, "exec", "--json")
         flags = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
         return Launch((*argv, *flags), env, {".codex/config.toml": config}, task.prompt.encode())
@@ -109,8 +108,7 @@ def _rollout(told: Transcript, lines: Sequence[bytes]) -> None:
         if kind == "turn_context":
             model = text(item.get("model"))
         elif kind == "token_usage_record":
-            usage = _usage(mapping(item.get("usage")))
-            told.usage |= {str(reply): usage} if usage else {}
+            told.metered(str(reply), _usage(mapping(item.get("usage"))))
             reply += 1
         elif kind == "event_msg" and mapping(item.get("item")).get("status") == "failed":
             failed.add(text(mapping(item.get("item")).get("id")))

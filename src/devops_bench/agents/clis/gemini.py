@@ -10,26 +10,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 from devops_bench.agents.base import AgentTask, EndReason, Usage
 from devops_bench.agents.frame.home import Home
 from devops_bench.agents.frame.kinds import granted
-from devops_bench.agents.frame.loose import arguments, count, items, mapping, moment, record, records, text, words
+from devops_bench.agents.frame.loose import arguments, count, items, mapping, moment, record, records, text, tidy, words
 from devops_bench.agents.frame.record import Transcript
 from devops_bench.agents.frame.types import Activity, Launch, Left, Reading
 from devops_bench.agents.skills import Skill
 
-# fmt: off
 _TOOLS = ("list_directory", "read_file", "grep_search", "glob", "replace", "write_file", "run_shell_command")
 _SETTINGS: Mapping[str, Any] = {
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "topicUpdateNarration": False,
                 "maxAttempts": 1}, "experimental": {"enableAgents": False},
     "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
-}
-# fmt: on
+}  # fmt: skip
 _FAILED = re.compile(r"^(?:Exit Code: [1-9]\d*|Signal: \w+)\n(?:[^\n]*\n?){0,3}\Z", re.MULTILINE)
 _TURN_LIMIT = 53  # its exit status when `maxSessionTurns` are used up
 _ENDS = (
@@ -49,8 +46,7 @@ class Gemini:
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
         """The prompt goes in by stdin. No relaunch: it would survive the end of its parent."""
-        endpoint = task.endpoint
-        assert endpoint is not None
+        endpoint = task.model_endpoint
         argv = (*program, "--model", endpoint.model, "--approval-mode", "yolo", "--output-format", "stream-json")
         env = {"GEMINI_API_KEY": endpoint.key or "none", "GOOGLE_GEMINI_BASE_URL": endpoint.base_url or ""}
         env["GEMINI_CLI_NO_RELAUNCH"] = "true"
@@ -76,9 +72,8 @@ class Gemini:
                 return Activity("tool_call", {"name": text(event.get("tool_name")), "phase": "started"})
             case "tool_result", _:
                 name, status = text(event.get("tool_id")).rpartition("__")[0], text(event.get("status"))
-                return Activity(
-                    "tool_call", {"name": name, "phase": "ended", "status": status.replace("success", "ok")}
-                )
+                ended = {"name": name, "phase": "ended", "status": status.replace("success", "ok")}
+                return Activity("tool_call", ended)
             case "message", "assistant":
                 return Activity("text", {"text": text(event.get("content"))})
         return None
@@ -95,15 +90,15 @@ class Gemini:
         for message in _messages(Home(left.home), session):
             self._reply(told, message, begun)
         failures = [event for event in events if event.get("type") == "error"] + [mapping(result.get("error"))]
-        errors = [" ".join(said.split())[:500] for one in failures if (said := text(one.get("message")))]
+        errors = tidy(*(one.get("message") for one in failures))
         end, raw = _end(result, errors, left.exit)
         last = told.steps()[-1:]
         if end is None and left.exit == 0 and left.stdout[-1:] != b"\n" and last and not last[0].tool_calls:
             # It exits without waiting for a full pipe: the last line is cut, but the session holds a last word.
             end, raw = EndReason.COMPLETED, "stop"
-        errors += [f"{broken} lines of its output cannot be read"] if broken else []
-        usage, used = reduce(Usage.plus, told.usage.values()) if told.usage else None, tuple(told.skills)
-        return Reading(told.steps(), "", end, raw, tuple(errors), usage, skills_used=used, session=session)
+        errors += (f"{broken} lines of its output cannot be read",) if broken else ()
+        used = tuple(told.skills)
+        return Reading(told.steps(), "", end, raw, errors, told.total(), skills_used=used, session=session)
 
     def _reply(self, told: Transcript, message: Mapping[str, Any], begun: Mapping[str, float]) -> None:
         reply, when, model = text(message.get("id")), moment(message.get("timestamp")), text(message.get("model"))
@@ -111,8 +106,7 @@ class Gemini:
             parts = (text(thought.get(name)).strip() for name in ("subject", "description"))
             told.thought(reply, ": ".join(filter(None, parts)), when, model)
         told.said(reply, words(message.get("content")), when, model)
-        usage = _usage(mapping(message.get("tokens")))
-        told.usage |= {reply: usage} if usage else {}
+        told.metered(reply, _usage(mapping(message.get("tokens"))))
         for call in map(mapping, items(message.get("toolCalls"))):
             name, identifier = text(call.get("name")), text(call.get("id"))
             told.called(reply, identifier, name, arguments(call.get("args")), begun.get(identifier) or when, model)
@@ -142,9 +136,8 @@ def _usage(tokens: Mapping[str, Any]) -> Usage | None:
     """Its `output` leaves the thoughts out."""
     names = ("input", "output", "cached", "thoughts", "total")
     fresh, output, cached, thoughts, total = (count(tokens.get(name)) for name in names)
-    if not total:
-        return None
-    return Usage(fresh, None if output is None else output + (thoughts or 0), cached, None, thoughts, total)
+    spoken = None if output is None else output + (thoughts or 0)
+    return Usage(fresh, spoken, cached, None, thoughts, total) if total else None
 
 
 def _end(result: Mapping[str, Any], errors: Sequence[str], code: int) -> tuple[EndReason | None, str]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 from devops_bench.agents.base import AgentTask, EndReason, Usage
 from devops_bench.agents.clis.openclaw_transcript import read_events
 from devops_bench.agents.frame.home import Home
 from devops_bench.agents.frame.kinds import granted
-from devops_bench.agents.frame.loose import arguments, count, items, mapping, number, record, text, words
+from devops_bench.agents.frame.loose import arguments, count, items, mapping, number, record, text, tidy, words
 from devops_bench.agents.frame.record import Transcript
 from devops_bench.agents.frame.types import Activity, Launch, Left, Reading
 from devops_bench.agents.skills import Skill
@@ -48,12 +47,11 @@ class OpenClaw:
 
     def launch(self, task: AgentTask, program: Sequence[str], skills: Sequence[Skill]) -> Launch:
         """The prompt goes in by stdin. Its own deadline lies behind ours, which ends it."""
-        assert task.endpoint is not None
-        home, (provider, _, _) = task.sandbox.home, _APIS[task.endpoint.provider]
+        home, endpoint, patience = task.sandbox.home, task.model_endpoint, str(int(task.limits.timeout_sec) + 60)
         argv = (
             *(*program, "agent", "exec", "--message-file", "-", "--json"),
             *("--config", f"{home}/{CONFIG}", "--state-dir", f"{home}/{STATE}", "--cwd", str(task.sandbox.workspace)),
-            *("--model", f"{provider}/{task.endpoint.model}", "--timeout", str(int(task.limits.timeout_sec) + 60)),
+            *("--model", f"{_APIS[endpoint.provider][0]}/{endpoint.model}", "--timeout", patience),
         )
         # A compile cache would be written for nobody: the next run has another /tmp.
         env = dict.fromkeys(("OPENCLAW_OFFLINE", "OPENCLAW_NO_RESPAWN", "NODE_DISABLE_COMPILE_CACHE"), "1")
@@ -62,8 +60,7 @@ class OpenClaw:
         return Launch(argv, env, files, task.prompt.encode())
 
     def _config(self, task: AgentTask, skills: Sequence[Skill]) -> dict[str, Any]:
-        endpoint, grant = task.endpoint, task.grants.mcp
-        assert endpoint is not None
+        endpoint, grant = task.model_endpoint, task.grants.mcp
         provider, api, path = _APIS[endpoint.provider]
         name, url = f"{provider}/{endpoint.model}", f"{endpoint.base_url}{path}"
         only = {"include": grant.tools} if grant else {}  # else it adds tools of its own for resources and prompts
@@ -106,11 +103,9 @@ class OpenClaw:
                 errors += (text(message.get("errorMessage")),)
             elif message.get("role") == "toolResult":
                 self._result(told, message)
-        said = tuple(" ".join(one.split())[:500] for one in (*errors, failed) if one)
         end, raw = _end(envelope, stop)
-        usage = reduce(Usage.plus, told.usage.values()) if told.usage else None
-        final, used = text(envelope.get("final")), tuple(told.skills)
-        return Reading(told.steps(), final, end, raw, said, usage, skills_used=used, session=session)
+        said, final, used = tidy(*errors, failed), text(envelope.get("final")), tuple(told.skills)
+        return Reading(told.steps(), final, end, raw, said, told.total(), skills_used=used, session=session)
 
     def _reply(self, told: Transcript, reply: str, message: Mapping[str, Any]) -> None:
         when, model = _moment(message), text(message.get("model"))
@@ -123,8 +118,7 @@ class OpenClaw:
                 case "toolCall":
                     name, args = text(part.get("name")), arguments(part.get("arguments"))
                     told.called(reply, text(part.get("id")), name, args, when, model)
-        usage = _usage(mapping(message.get("usage")))
-        told.usage |= {reply: usage} if usage else {}
+        told.metered(reply, _usage(mapping(message.get("usage"))))
 
     def _result(self, told: Transcript, message: Mapping[str, Any]) -> None:
         """A reply that asks for a tool that does not exist is not kept; what the model was told of it is."""
@@ -142,9 +136,8 @@ def _usage(told: Mapping[str, Any]) -> Usage | None:
     """Its `input` leaves cached tokens out, its `output` holds the thoughts; nothing but zeros means not told."""
     names = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
     fresh, output, cached, written, total = (count(told.get(name)) for name in names)
-    if not total:
-        return None
-    return Usage((fresh or 0) + (cached or 0) + (written or 0), output, cached, written, None, total)
+    whole = (fresh or 0) + (cached or 0) + (written or 0)
+    return Usage(whole, output, cached, written, None, total) if total else None
 
 
 def _end(envelope: Mapping[str, Any], stop: str) -> tuple[EndReason | None, str]:

@@ -56,6 +56,11 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def tidy(*values: object) -> tuple[str, ...]:
+    """Messages, each on one line of at most 500 characters; what is no text is left out."""
+    return tuple(" ".join(said.split())[:500] for value in values if (said := text(value)))
+
+
 def count(value: object) -> int | None:
     """A whole number from 0 to 2^53, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 << 53:

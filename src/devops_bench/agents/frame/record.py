@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from devops_bench.agents.base import AgentTask, CallStatus, Step, ToolCall, ToolKind, Usage
@@ -81,6 +82,14 @@ class Transcript:
         call = self._calls.get(self._last_call)
         if call is not None and call.kind is ToolKind.SKILL:
             self._calls[self._last_call] = replace(call, result=f"{call.result}\n{words}")
+
+    def metered(self, reply: str, usage: Usage | None) -> None:
+        """The tokens of a reply, as far as they were told."""
+        self.usage |= {reply: usage} if usage else {}
+
+    def total(self) -> Usage | None:
+        """The tokens of all replies; None when none was told."""
+        return reduce(Usage.plus, self.usage.values()) if self.usage else None
 
     def steps(self) -> tuple[Step, ...]:
         """One step for each reply, in order of their beginning."""
