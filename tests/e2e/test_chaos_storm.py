@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from devops_bench.models.http import Connection, Request
 from devops_bench.models.server import ScriptedServer
 
 from .agents_world import ANSWER
-from .world import World, assert_no_residue, done, events, of
+from .world import World, assert_no_residue, done, events, of, until
 
 pytestmark = pytest.mark.sandbox
 MODEL = "gpt-5.2"
@@ -24,10 +26,10 @@ SLOW_DOWN = json.dumps({"error": {"message": "Rate limit reached", "type": "requ
 
 
 class Storm(ScriptedServer):
-    """Refuses the first `refusals` requests that offer tools, then plays its scenario."""
+    """Refuses the first `refusals` requests that offer tools, then plays its scenario; all answers wait for `calm`."""
 
-    def __init__(self, folder: Path, refusals: int, headers: dict[str, str]) -> None:
-        self.left, self.refused, self.more = refusals, 0, headers
+    def __init__(self, folder: Path, refusals: int, headers: dict[str, str], calm: Callable[[], object]) -> None:
+        self.left, self.refused, self.more, self.calm = refusals, 0, headers, calm
         self._counting = threading.Lock()
         super().__init__(folder)
 
@@ -39,6 +41,7 @@ class Storm(ScriptedServer):
         if refuse:
             connection.send(429, SLOW_DOWN.encode(), "application/json", self.more)
         else:
+            self.calm()
             super()._handle(connection, request)
 
 
@@ -57,11 +60,16 @@ def launch(world: World, storm: Storm, combos: int, parallel: int) -> Path:
     return run_dir
 
 
-def provider(world: World, refusals: int, **headers: str) -> Storm:
+def provider(world: World, refusals: int, calm: Callable[[], object] = lambda: None, **headers: str) -> Storm:
     folder = world.root / "provider"
     folder.mkdir()
     (folder / "real.json").write_text(json.dumps({"model": MODEL, "turns": [{"shell": ANSWER}, {"text": "Done."}]}))
-    return Storm(folder, refusals, {name.replace("_", "-"): text for name, text in headers.items()})
+    return Storm(folder, refusals, {name.replace("_", "-"): text for name, text in headers.items()}, calm)
+
+
+def grew(world: World) -> bool:
+    """Whether the world's run has let its limit grow."""
+    return any(e["why"] == "quiet" for run_dir in world.runs.iterdir() for e in of(run_dir, "limit_changed"))
 
 
 def caps_hold(journal: list[dict[str, Any]], parallel: int) -> list[int | None]:
@@ -84,7 +92,8 @@ def caps_hold(journal: list[dict[str, Any]], parallel: int) -> list[int | None]:
 
 
 def test_a_storm_that_names_a_time_halves_and_recovers_and_costs_no_attempt(world: World) -> None:
-    with provider(world, 8, Retry_After="1") as storm:
+    calm = partial(until, partial(grew, world), "the limit grows back")
+    with provider(world, 8, calm, Retry_After="1") as storm:
         run_dir = launch(world, storm, combos=8, parallel=4)
         assert storm.refused == 8
     journal = events(run_dir)

@@ -108,8 +108,14 @@ def test_a_shim_of_a_version_manager_stands_for_the_program(env: dict[str, str],
     shim = executable(root / "shims/runtime", "#!/bin/sh\nexec somenv exec runtime\n")
     env["PATH"] = f"{shim.parent}:/usr/bin"
     assert shown(["runtime"], env)[1] == [str(shim.parent)], "no manager to ask"
-    executable(root / "bin/somenv", f'#!/bin/sh\n[ "$1 $2" = "which runtime" ] && echo {real}\n')
+    manager = '[ "$SOMENV_ROOT $1 $2" = "{root} which runtime" ] && echo {answer}'
+    executable(root / "bin/somenv", "#!/bin/sh\n" + manager.format(root=root, answer=real))
     assert shown(["runtime"], env) == ([str(real)], [str(real.parents[1])], [str(real.parent)])
+    executable(root / "bin/somenv", "#!/bin/sh\n" + manager.format(root=root, answer=shim))
+    assert shown(["runtime"], env)[0] == [str(shim)], "it knows of no other"
+    other = executable(tmp_path / "opt/other/bin/runtime", "\x7fELF")
+    env["PATH"] = f"{shim.parent}:{other.parent}"
+    assert shown(["runtime"], env)[0] == [str(other)], "the next one on PATH is none of its shims"
 
 
 def test_more_paths_on_request(env: dict[str, str], tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ KUBECONFIG = "{kubeconfig}"
 """Stands for the server's kubeconfig in an argv."""
 LAUNCHERS = frozenset({"npx", "npx-cli.js", "uvx", "uv", "pipx", "bunx", "docker", "podman", "deno"})
 SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
-# Folders that hold more than one program.
+SHIMS = "shims"
 SHIM_SEC = 10.0
+# Folders that hold more than one program.
 _TOP = ("home", "root", "opt", "srv", "mnt", "media", "tmp", "var", "var/tmp", "run", "etc")
 _BROAD = (Path("/"), *(Path("/", name) for name in _TOP))
 _VENV_HOME = re.compile(r"^home\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -80,12 +81,12 @@ class _Search:
         if "/" in name:
             found = Path(name).expanduser().absolute()
         else:
-            at = shutil.which(name, path=self._path)
+            at = _on_path(name, self._path)
             if at is None:
                 raise ConfigError(
                     f"the MCP server's program {name!r} is not on PATH", fix="install it or give its path"
                 )
-            found = _behind_shim(Path(at).absolute())
+            found = at
             self.path.append(str(found.parent))
         if not found.is_file() or not os.access(found, os.X_OK):
             raise ConfigError(f"the MCP server's program {found} is not an executable file")
@@ -157,12 +158,27 @@ def _shown(path: Path) -> bool:
     return any(Path(top) == path or Path(top) in path.parents for top in SHOWN)
 
 
+def _on_path(name: str, path: str) -> Path | None:
+    """The first program of that name on `path`: itself, not a version manager's shim of it, where there is a choice."""
+    folders, first = path.split(os.pathsep), None
+    for folder in folders:
+        at = shutil.which(name, path=folder or os.curdir)
+        if at is None:
+            continue
+        found = _behind_shim(Path(at).absolute())
+        if found.parent.name != SHIMS:
+            return found
+        first = first or found
+    return first
+
+
 def _behind_shim(found: Path) -> Path:
     """The program itself where a version manager (pyenv, nodenv, asdf ...) has only put a shim of it on PATH.
 
-    A shim needs the whole manager around it; the manager is asked what it stands for.
+    A shim needs the whole manager around it; the manager is asked what it stands for. It looks for itself in the user's
+    home unless told where it is.
     """
-    if found.parent.name != "shims":
+    if found.parent.name != SHIMS:
         return found
     root = found.parent.parent
     manager = root.name.lstrip(".")
@@ -171,8 +187,9 @@ def _behind_shim(found: Path) -> Path:
         return found
     try:
         done = subprocess.run(
-            [command, "which", found.name], capture_output=True, text=True, timeout=SHIM_SEC, stdin=subprocess.DEVNULL
-        )
+            [command, "which", found.name], capture_output=True, text=True, timeout=SHIM_SEC,
+            stdin=subprocess.DEVNULL, env={f"{manager.upper()}_ROOT": str(root), **os.environ},
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return found
     target = Path(done.stdout.strip())
