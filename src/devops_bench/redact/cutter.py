@@ -7,20 +7,21 @@ is all that one search can read in vain.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from devops_bench.redact.rx import (
     Alt,
     Edge,
+    Find,
     Group,
-    Match,
     Pattern,
     Seq,
     cls,
     compile_match,
     compile_pattern,
     compile_unfinished,
+    finder,
     first_bytes,
     many,
 )
@@ -30,14 +31,8 @@ from devops_bench.redact.shapes import Shape
 WINDOW: Final = 16 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One replacement: `text[start:end]` becomes `label`. `tail` is what a match beyond the window goes on with."""
-
-    start: int
-    end: int
-    label: bytes
-    tail: Pattern | None = None
+Span = tuple[int, int, bytes, Pattern | None]
+"""One replacement: start, end, label, and the pattern of what a match beyond the window goes on with, if it may."""
 
 
 class Pass(Protocol):
@@ -57,12 +52,11 @@ class Pass(Protocol):
         """From where on a match may begin that more input could finish or lengthen; the end of the text if none."""
         ...
 
-    def spans(self, text: bytes, hit: Match) -> list[Span]:
-        """What to replace in a hit, in order."""
-        ...
+    def resolve(self, text: bytes, start: int, end: int) -> tuple[Sequence[Span], int]:
+        """What to replace in a hit, in order, and where to go on.
 
-    def beyond(self, text: bytes, hit: Match) -> int:
-        """Where to go on after a hit: no match that begins between the two reaches beyond the hit."""
+        No match that begins between the start of the hit and there reaches beyond its end.
+        """
         ...
 
 
@@ -82,8 +76,8 @@ class ShapePass:
         return compile_match(self._tree)
 
     @functools.cached_property
-    def _unfinished(self) -> Pattern:
-        return compile_unfinished(self._tree)
+    def _unfinished(self) -> Find:
+        return finder(compile_unfinished(self._tree))
 
     @functools.cached_property
     def _by_first_byte(self) -> dict[int, list[int]]:
@@ -93,22 +87,20 @@ class ShapePass:
         }
 
     def unfinished(self, text: bytes, at: int) -> int:
-        found = self._unfinished.search(text, at)
-        return found.start() if found else len(text)
+        start, _ = self._unfinished(text, at)
+        return len(text) if start < 0 else start
 
-    def beyond(self, text: bytes, hit: Match) -> int:
-        start, end = hit.span()
+    def resolve(self, text: bytes, start: int, end: int) -> tuple[Sequence[Span], int]:
         # With the byte behind the hit: nested shapes that end where this one does are no candidates.
-        found = self._unfinished.search(text[start : end + 1], 1)
-        return min(end, start + found.start()) if found else end
+        beyond, _ = self._unfinished(text[start : end + 1], 1)
+        return self._spans(text, start, end), end if beyond < 0 else min(end, start + beyond)
 
-    def spans(self, text: bytes, hit: Match) -> list[Span]:
-        start, end = hit.span()
+    def _spans(self, text: bytes, start: int, end: int) -> list[Span]:
         for index in self._by_first_byte[text[start]]:
             pattern, tail, groups = self._compile(index)
             match = pattern.match(text, start)
             if match is not None and match.end() == end:
-                return [Span(*match.span(number), label, tail) for number, label in groups]
+                return [(*match.span(number), label, tail) for number, label in groups]
         return []
 
     def _compile(self, index: int) -> tuple[Pattern, Pattern, list[tuple[int, bytes]]]:
@@ -144,12 +136,12 @@ class Cutter:
 
     def __init__(self, one: Pass) -> None:
         self._pass = one
-        self._scan = one.scan
+        self._find = finder(one.scan)
         self._reset()
 
     def _reset(self) -> None:
         self._buffer, self._at, self._covered = b"", 0, 0
-        self._last: Span | None = None
+        self._tail: Pattern | None = None
         self._label: bytes | None = None
         self._swallow: Pattern | None = None
 
@@ -162,15 +154,17 @@ class Cutter:
         """What is decided, in pieces; with `final` all that is left."""
         text = self._buffer + self._after_swallowing(chunk)
         out: list[bytes] = []
+        clear = self._at
         while True:
             stop = len(text) if final else self._pass.unfinished(text, self._at)
-            self._advance(text, stop, out)
+            clear = self._advance(text, stop, clear, out)
             if len(text) - stop <= WINDOW:
                 break
             # What begins at `_at` outgrew the window: it is replaced and what follows swallowed, or it is passed by.
-            self._advance(text, stop + WINDOW // 2, out)
-            if self._last and self._last.tail and self._covered and self._at + self._covered == len(text):
-                self._at, self._covered, self._swallow = len(text), 0, self._last.tail
+            # And so is what begins soon enough after it to have outgrown the window, too.
+            clear = self._advance(text, max(stop + WINDOW // 2, len(text) - WINDOW), clear, out)
+            if self._tail and self._covered and self._at + self._covered == len(text):
+                self._at, self._covered, self._swallow = len(text), 0, self._tail
                 break
         if final:
             self._reset()
@@ -179,33 +173,49 @@ class Cutter:
             self._buffer, self._at = text[keep:], self._at - keep
         return out
 
-    def _advance(self, text: bytes, stop: int, out: list[bytes]) -> None:
-        """Emit everything up to `stop`, and the replacements that begin before it."""
-        at, done = self._at, self._at + self._covered
-        reach, nested = done, 0
-        while (hit := self._scan.search(text, at)) is not None and hit.start() < stop:
-            for span in self._pass.spans(text, hit):
+    def _advance(self, text: bytes, stop: int, clear: int, out: list[bytes]) -> int:
+        """Emit everything up to `stop`, and the replacements that begin before it.
+
+        No hit begins from `_at` to `clear`. Returns the next such place: that of the first hit that is not before
+        `stop`, or the end of the text.
+        """
+        find, resolve, most = self._find, self._pass.resolve, self._pass.nested
+        done = reach = self._at + self._covered
+        nested = 0
+        while clear < stop:
+            start, end = find(text, max(clear, self._at))
+            if start < 0:
+                clear = len(text)
+                break
+            if start >= stop:
+                clear = start
+                break
+            spans, clear = resolve(text, start, end)
+            for span in spans:
                 done = self._replace(text, span, done, out)
             # Not simply from the end: values may overlap, and then all of them must go.
-            at = self._pass.beyond(text, hit)
-            nested = nested + 1 if hit.end() <= reach else 0
-            reach = max(reach, hit.end())
-            if nested > self._pass.nested:
-                at = max(at, reach)
+            if end > reach:
+                nested, reach = 0, end
+            else:
+                nested += 1
+                if nested > most:
+                    clear = max(clear, reach)
         if done < stop:
             out.append(text[done:stop])
             done, self._label = stop, None
         self._at, self._covered = stop, done - stop
+        return clear
 
     def _replace(self, text: bytes, span: Span, done: int, out: list[bytes]) -> int:
-        if span.start > done:
-            out += (text[done : span.start], span.label)
-        elif span.start == done and span.label != self._label:
-            out.append(span.label)
-        elif span.end <= done:
+        start, end, label, tail = span
+        if start > done:
+            out += (text[done:start], label)
+        elif start == done and label != self._label:
+            out.append(label)
+        elif end <= done:
             return done
-        self._label, self._last = span.label, span
-        return span.end
+        self._label, self._tail = label, tail
+        return end
 
     def _after_swallowing(self, chunk: bytes) -> bytes:
         if self._swallow is None or not chunk:

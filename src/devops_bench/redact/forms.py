@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devops_bench.redact.rx import Node, alt, cls, lit, many, nocase, one_of, opt, render, seq
@@ -29,7 +30,14 @@ _HTML = {
 }
 # base64 output is wrapped, perhaps indented, perhaps inside a JSON string.
 _WRAP = many(alt(cls(r"\r\n \t"), seq(_BACKSLASHES, cls("nr"))))
-_PADDING = many(alt("=", seq("%", many(lit("25")), nocase("3d")), seq(_BACKSLASHES, nocase("u003d"))), 0, 2)
+_PAD = alt("=", seq("%", many(lit("25")), nocase("3d")), seq(_BACKSLASHES, nocase("u003d")))
+# An escape that is not yet whole; a high surrogate waits for its low one.
+_CUT_ESCAPE = (
+    rb"\\+(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\+(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?|u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?"
+    rb"|%(?:25)*[0-9a-fA-F]?|&[#a-zA-Z0-9]{0,5}"
+)
+# The first bytes of a character that has more, each whole.
+_CUT_CHARACTER = rb"(?:(?:[\x80-\xff]|(?:%(?:25)*|\\+x)[89a-fA-F][0-9a-fA-F]){1,3})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +47,23 @@ class Base64:
     core: bytes
     ends: bytes
 
-    def start(self, head: str) -> bytes:
-        """The pattern of the first symbols, as many as `head` has characters."""
-        return b"".join([_symbol(symbol, wrap=True) for symbol in self.core[: len(head)]])
+    def begun(self) -> bytes:
+        """What more input could finish or lengthen, up to the last whole symbol."""
+        if not self.ends:
+            return _begun([_symbol(symbol, wrap=True) for symbol in self.core[:-1]])
+        last = b"(?:" + render(one_of(self._ends())) + render(opt(_PAD)) + b")"
+        return _begun([*(_symbol(symbol, wrap=True) for symbol in self.core), last])
 
     def pattern(self) -> bytes:
         """What to search for. The first, shared character is left alone: it has at most four bits of the value."""
         body = b"".join([_symbol(symbol, wrap=True) for symbol in self.core[:-1]]) + _symbol(self.core[-1], wrap=False)
         if not self.ends:
             return body
-        ends = set(self.ends) | {ord("-")} if ord("+") in self.ends else set(self.ends)
-        ends = ends | {ord("_")} if ord("/") in ends else ends
-        return body + render(opt(seq(_WRAP, one_of(ends), _PADDING)))
+        return body + render(opt(seq(_WRAP, one_of(self._ends()), many(_PAD, 0, 2))))
+
+    def _ends(self) -> set[int]:
+        urlsafe = {ord("+"): ord("-"), ord("/"): ord("_")}
+        return set(self.ends) | {urlsafe[end] for end in self.ends if end in urlsafe}
 
 
 def values(secret: str, least: int) -> list[str]:
@@ -84,6 +97,27 @@ def raw(text: str) -> bytes:
 def plain_pattern(piece: str) -> bytes:
     """The pattern of a piece with every character as it is or escaped."""
     return b"".join([_character(char) for char in piece])
+
+
+def plain_begun(piece: str) -> bytes:
+    """What more input could turn into `plain_pattern`, up to the last whole character."""
+    return _begun([_character(char) for char in piece[:-1]])
+
+
+def cut(pieces: Sequence[str]) -> bytes:
+    """What may follow such a beginning, or stand alone, where a text is cut: a part of one character, if anything."""
+    text = "".join(pieces)
+    line_end = rb"|\r" if "\n" in text else b""
+    character = b"" if text.isascii() else _CUT_CHARACTER
+    return character + b"(?:" + _CUT_ESCAPE + line_end + b")?"
+
+
+def _begun(parts: list[bytes]) -> bytes:
+    """One or more of the first of `parts`: they are nested, so that the pattern is no longer than all of them."""
+    found = b""
+    for part in reversed(parts):
+        found = part + (b"(?:" + found + b")?" if found else b"")
+    return found
 
 
 def base64_forms(piece: bytes) -> list[Base64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -165,7 +165,7 @@ def unfinished(node: Node) -> bytes:
 
 
 def _loose(node: Node) -> bytes:
-    if not _has_re2():
+    if not has_re2():
         # `re` has no automaton that could grow; without counters it would try too many ways to cut a text in lines.
         return render(node)
     match node:
@@ -219,27 +219,71 @@ class Pattern(Protocol):
     def groupindex(self) -> Any: ...
 
 
+Find = Callable[[bytes, int], tuple[int, int]]
+"""Start and end of the first match from a position on; (-1, -1) if there is none."""
+
+
 def compile_pattern(pattern: bytes) -> Pattern:
     """Compile with RE2 (about 30 times as fast), or with `re` where RE2 is not installed. Both lazily."""
-    if not _has_re2():
+    if not has_re2():
         return re.compile(pattern)
+    import re2
+
+    compiled: Pattern = re2.compile(pattern, _options())
+    return compiled
+
+
+def finder(pattern: Pattern) -> Find:
+    """A pattern's `search`. Of RE2 without the objects that its Python layer puts around: a hit costs half."""
+    native = getattr(pattern, "_regexp", None)
+    if native is None or not hasattr(native, "Match"):
+        return functools.partial(_search, pattern)
+    match, anywhere = native.Match, type(native).Anchor.UNANCHORED
+
+    def find(text: bytes, at: int) -> tuple[int, int]:
+        span: tuple[int, int] = match(anywhere, text, at, len(text))[0]
+        return span
+
+    return find
+
+
+def _search(pattern: Pattern, text: bytes, at: int) -> tuple[int, int]:
+    hit = pattern.search(text, at)
+    return hit.span() if hit else (-1, -1)
+
+
+def which(patterns: Sequence[bytes]) -> Callable[[bytes], int | None]:
+    """Tells the first of `patterns` that matches the whole of a text, by its index."""
+    if not has_re2():
+        compiled = [re.compile(pattern) for pattern in patterns]
+        return lambda text: next((index for index, one in enumerate(compiled) if one.fullmatch(text)), None)
+    import re2
+
+    together = re2.Set.FullMatchSet(_options())
+    for pattern in patterns:
+        together.Add(pattern)
+    together.Compile()
+    return lambda text: min(together.Match(text) or (), default=None)
+
+
+def _options() -> Any:
     import re2
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _RE2_MEMORY
     options.log_errors = False
-    compiled: Pattern = re2.compile(pattern, options)
-    return compiled
+    return options
 
 
 def text_end() -> bytes:
     """The assertion "end of the text", which the two engines write differently."""
-    return rb"\z" if _has_re2() else rb"\Z"
+    return rb"\z" if has_re2() else rb"\Z"
 
 
 @functools.cache
-def _has_re2() -> bool:
+def has_re2() -> bool:
+    """Whether RE2 is installed."""
     try:
         import re2  # noqa: F401
     except ImportError:
