@@ -63,7 +63,10 @@ FAULTS: dict[str, Fault] = {
         [ACT, {"shell": "echo again"}], "max_turns", ("scored", None, None), None, {"AGENT_MAX_TURNS": "4"},
         {"repeat_last": True},
     ),
-    "max-tokens": Fault([ACT, {"fault": "max_tokens"}], "completed", ("scored", None, None), "max_tokens"),
+    # Claude Code asks to go on after such a reply: it has to come again and again.
+    "max-tokens": Fault(
+        [ACT, {"fault": "max_tokens"}], "completed", ("scored", None, None), "max_tokens", more={"repeat_last": True}
+    ),
     "refusal": Fault(
         [ACT, {"fault": "refusal", "text": "I will not."}], "refused", ("scored", None, None), "content_filter"
     ),

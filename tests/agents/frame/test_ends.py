@@ -40,6 +40,10 @@ CASES: dict[str, tuple[Reading, Facts, EndReason, str]] = {
     "a success cut off by the token limit": (
         DONE, facts(replace(GOOD, finish=Finish.MAX_TOKENS)), EndReason.COMPLETED, "max_tokens",
     ),
+    "a CLI that gives up after replies cut off by the token limit": (
+        Reading(end=EndReason.API_ERROR, raw_end="api_error"),
+        facts(CALLS, replace(GOOD, finish=Finish.MAX_TOKENS)), EndReason.COMPLETED, "max_tokens",
+    ),
     "a success of a CLI that never asked": (DONE, facts(), EndReason.CRASHED, "no_request"),
     "a success without a word": (replace(DONE, output=" \n"), FACTS, EndReason.EMPTY, "empty"),
     "a success without a step": (DONE, replace(FACTS, steps=0), EndReason.EMPTY, "empty"),

@@ -86,6 +86,8 @@ def settle(reading: Reading, facts: Facts) -> End:
         return End(EndReason.REFUSED, "content_filter", "the model refused, or its reply was withheld")
     if reading.end is EndReason.COMPLETED:
         return _completed(reading, facts)
+    if last is not None and last.finish is Finish.MAX_TOKENS and reading.end is EndReason.API_ERROR:
+        return End(EndReason.COMPLETED, Finish.MAX_TOKENS.value, "the CLI gave up: replies were cut at their limit")
     if reading.end in _BROKEN and (own := _own_doing(facts)) is not None:
         return own
     if reading.end is None:
