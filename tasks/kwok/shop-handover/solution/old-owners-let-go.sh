@@ -6,9 +6,11 @@ cd shop-deploy
 index() {
   kubectl -n shop get deployment "$1" --show-managed-fields -o jsonpath='{range .metadata.managedFields[*]}{.manager}{"\n"}{end}' | grep -nx helm | cut -d: -f1
 }
-# nothing NAME MANAGER: MANAGER applies an object without fields, and what it alone owned goes.
+# nothing MANAGER VERSION KIND NAME...: MANAGER applies objects without fields, and what it alone owned goes.
 nothing() {
-  printf 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: shop}\n' "$1" | kubectl apply --server-side --field-manager="$2" -f -
+  local manager=$1 version=$2 kind=$3
+  shift 3
+  printf "apiVersion: $version\nkind: $kind\nmetadata: {name: %s, namespace: shop}\n---\n" "$@" | kubectl apply --server-side --field-manager="$manager" -f -
 }
 # fix: what is decided elsewhere leaves the manifests
 sed -i '/^  replicas:/d' manifests/storefront.yaml manifests/search.yaml
@@ -23,8 +25,12 @@ kubectl -n shop patch deployment search --type json -p '[{"op":"remove","path":"
 for name in storefront cart catalog sessions; do
   at=$(($(index "$name") - 1))
   kubectl -n shop patch deployment "$name" --type json -p '[{"op":"replace","path":"/metadata/managedFields/'"$at"'/operation","value":"Apply"}]'
-  nothing "$name" helm
 done
-nothing checkout concourse
+nothing helm apps/v1 Deployment storefront cart catalog sessions
+nothing concourse apps/v1 Deployment checkout
+# fix: the same for the Services
+kubectl -n shop get services --show-managed-fields -o json | sed 's/"operation": "Update"/"operation": "Apply"/' | kubectl replace -f -
+nothing helm v1 Service storefront search cart catalog sessions
+nothing concourse v1 Service checkout
 # end
-for name in storefront cart checkout catalog; do kubectl -n shop rollout status "deployment/$name" --timeout=120s || true; done
+for name in storefront cart checkout catalog; do kubectl -n shop rollout status "deployment/$name" --timeout=30s || true; done

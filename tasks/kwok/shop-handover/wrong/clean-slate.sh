@@ -19,4 +19,4 @@ done
 kubectl apply --server-side --field-manager=shipper --force-conflicts -f manifests/
 kubectl -n shop set env deployment/checkout PAYMENT_TRACE-
 kubectl -n shop patch deployment catalog -p '{"spec":{"template":{"spec":{"containers":[{"name":"statsd","$patch":"delete"}]}}}}'
-for name in storefront cart checkout catalog; do kubectl -n shop rollout status "deployment/$name" --timeout=120s || true; done
+for name in storefront cart checkout catalog; do kubectl -n shop rollout status "deployment/$name" --timeout=30s || true; done

@@ -10,4 +10,4 @@ git commit -qam 'Pods of storefront and search, resources of cart: decided elsew
 kubectl apply --server-side --field-manager=shipper --force-conflicts -f manifests/storefront.yaml -f manifests/cart.yaml
 ./ship.sh
 kubectl -n shop set env deployment/checkout PAYMENT_TRACE-
-for name in storefront cart checkout catalog; do kubectl -n shop rollout status "deployment/$name" --timeout=120s || true; done
+for name in storefront cart checkout catalog; do kubectl -n shop rollout status "deployment/$name" --timeout=30s || true; done
