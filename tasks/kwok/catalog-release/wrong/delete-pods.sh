@@ -8,6 +8,6 @@ kubectl -n catalog set image deployment/catalog-worker worker=registry.example.c
 kubectl -n catalog rollout status deployment/catalog-api --timeout=15s || true
 kubectl -n catalog rollout status deployment/catalog-worker --timeout=15s || true
 kubectl -n catalog patch deployment catalog-api --type merge -p '{"spec":{"replicas":0}}'
-sleep 6
+sleep 2
 kubectl -n catalog patch deployment catalog-api --type merge -p '{"spec":{"replicas":3}}'
 kubectl -n catalog rollout status deployment/catalog-api --timeout=30s
