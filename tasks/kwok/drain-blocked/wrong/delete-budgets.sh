@@ -6,5 +6,5 @@ set -euo pipefail
 kubectl cordon worker-3
 kubectl -n shop delete pdb sessions coupons
 kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=20s || true
-sleep 6
+sleep 2
 kubectl uncordon worker-3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Right in the end, but three pods were not there for ten seconds.
+# Right in the end, but three pods were not there for a moment.
 # breaks: three-copies
 set -euo pipefail
 kubectl cordon worker-1
@@ -12,6 +12,6 @@ kubectl -n shop scale deployment sessions --replicas=3
 kubectl -n shop scale deployment coupons --replicas=1
 kubectl -n shop rollout status deployment/sessions --timeout=30s
 kubectl -n shop scale deployment sessions --replicas=2
-sleep 6
+sleep 2
 kubectl -n shop scale deployment sessions --replicas=3
 kubectl -n shop rollout status deployment/sessions --timeout=60s
