@@ -86,7 +86,7 @@ def calibrate(paths: tuple[str, ...], as_json: bool, jobs: int | None, changed: 
 @click.command(
     "try",
     help="Be the agent: a shell with the agent's rights in the task's own cluster (commands from standard input), "
-    "then the verdicts. Exit 1 if an objective failed.",
+    "then the verdicts. Exit 0 only if everything passes.",
 )
 @click.argument("path")
 @click.option(

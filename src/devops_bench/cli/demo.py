@@ -39,6 +39,6 @@ def command(detach: bool, dry_run: bool) -> int:
 
 NEXT = """
 The two models were scripted. With a real one:
-  GEMINI_API_KEY=... devops-bench run --tasks tasks/common/opa-remediation --models gemini-2.5-pro --configs api
+  GEMINI_API_KEY=... devops-bench run --tasks common/opa-remediation --models gemini-2.5-pro --configs api
   ANTHROPIC_API_KEY=... devops-bench run --tasks ALL --models claude-sonnet-4-5 --configs api \\
     --repeats 3"""

@@ -35,13 +35,16 @@ class Duration(click.ParamType[float]):
 
 
 MAX_COST = click.option(
-    "--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Start nothing more after so much."
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Start nothing more after so much; unknown prices count as 0.",
 )
 MAX_TOKENS = click.option(
-    "--max-tokens", type=click.IntRange(min=1), metavar="N", help="Start nothing more after so many."
+    "--max-tokens", type=click.IntRange(min=1), metavar="N", help="Start nothing more after so many, over all attempts."
 )
 MAX_DURATION = click.option(
-    "--max-duration", type=Duration(), metavar="TIME", help="Start nothing more after so long (3600, 90m, 2h)."
+    "--max-duration", type=Duration(), metavar="TIME", help="Start nothing more after so long (3600, 90m, 2h, 1d)."
 )
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--matrix", "file", type=click.Path(path_type=Path), help="A matrix file (matrix.yaml).")
-@click.option("--tasks", help="Task folders or task.yaml paths, split like a shell; or ALL.  [MATRIX_TASKS]")
+@click.option(
+    "--tasks",
+    help="Task folders, task.yaml paths, patterns or catalogue keys, split like a shell; or ALL.  [MATRIX_TASKS]",
+)
 @click.option("--models", help="Model ids.  [MATRIX_MODELS]")
 @click.option("--configs", help="Agent configurations, as `gcli+mcp+skills`.  [MATRIX_AGENT_CONFIGS]")
 @click.option("--repeats", help="Runs of each combo.  [MATRIX_REPEATS]")
@@ -41,9 +44,11 @@ if TYPE_CHECKING:
 @MAX_COST
 @MAX_TOKENS
 @MAX_DURATION
-@click.option("--hands-off", is_flag=True, help="Keep a dead supervisor alive, tell of the end (BENCH_NOTIFY_*).")
+@click.option("--hands-off", is_flag=True, help="Restart a dead supervisor; send heartbeats (BENCH_NOTIFY_*).")
 @click.option(
-    "--unlimited", is_flag=True, help="Let --fixer repair faults of the program on the way, within the run's budget."
+    "--unlimited",
+    is_flag=True,
+    help="Let --fixer repair faults of the program on the way, within the run's budget (else 25 USD, 24 h).",
 )
 @click.option("--fixer", metavar="CMD", help="What --unlimited hands a fault to, split like a shell.  [BENCH_FIXER]")
 @click.option("--yes", is_flag=True, help="Do not ask before clusters that cost money are made.")
