@@ -45,8 +45,9 @@ class Hostile:
 class World:
     """A host with all that an agent would like to have: files, another attempt, an open port, a key in our environ."""
 
-    def __init__(self, root: Path) -> None:
-        self.host = root / "host"
+    def __init__(self, root: Path, eat: int = 900_000_000) -> None:
+        """`eat` is the bytes of memory that scripts try to use: more than they may."""
+        self.host, self.eat = root / "host", eat
         for name in (
             "devops-bench/tasks/common/demo/task.yaml",
             "devops-bench/tasks/common/demo/solution/fix.sh",
@@ -75,6 +76,7 @@ class World:
             "port": str(self.socket.getsockname()[1]),
             "pid": str(os.getpid()),
             "sleep": self.sleep,
+            "eat": str(self.eat),
             "abstract": self.abstract.getsockname()[1:].decode(),
         }
 
@@ -184,7 +186,8 @@ HOSTILE: tuple[Hostile, ...] = (
     ),
     Hostile(
         "eat-memory",
-        "x=$(head -c 900000000 /dev/zero | tr '\\0' x) && [ ${#x} -gt 800000000 ] && echo ESCAPED",
+        # One endless line: tail holds all of it.
+        '[ "$(head -c {eat} /dev/zero | tail | wc -c)" = {eat} ] && echo ESCAPED',
         struck="memory",
     ),
     Hostile(

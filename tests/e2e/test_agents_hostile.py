@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from devops_bench.sandbox.limits import SandboxLimits
 from tests.hostile_scripts import CANARY, ESCAPED, HOSTILE, Hostile
 from tests.hostile_scripts import World as HostWorld
 
@@ -29,7 +30,7 @@ QUICK = {"codex", "claude"}
 
 @pytest.fixture
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostWorld]:
-    with HostWorld(tmp_path_factory.mktemp("host")) as made:
+    with HostWorld(tmp_path_factory.mktemp("host"), eat=SandboxLimits().memory_bytes + (1 << 30)) as made:
         yield made
 
 

@@ -44,6 +44,9 @@ CASES: dict[str, tuple[Reading, Facts, EndReason, str]] = {
         Reading(end=EndReason.API_ERROR, raw_end="api_error"),
         facts(CALLS, replace(GOOD, finish=Finish.MAX_TOKENS)), EndReason.COMPLETED, "max_tokens",
     ),
+    "a failure that the CLI alone reports after the model's last word": (
+        Reading(end=EndReason.API_ERROR, raw_end="error"), facts(CALLS, GOOD), EndReason.COMPLETED, "stop",
+    ),
     "a success of a CLI that never asked": (DONE, facts(), EndReason.CRASHED, "no_request"),
     "a success without a word": (replace(DONE, output=" \n"), FACTS, EndReason.EMPTY, "empty"),
     "a success without a step": (DONE, replace(FACTS, steps=0), EndReason.EMPTY, "empty"),

@@ -86,10 +86,12 @@ def settle(reading: Reading, facts: Facts) -> End:
         return End(EndReason.REFUSED, "content_filter", "the model refused, or its reply was withheld")
     if reading.end is EndReason.COMPLETED:
         return _completed(reading, facts)
-    if last is not None and last.finish is Finish.MAX_TOKENS and reading.end is EndReason.API_ERROR:
-        return End(EndReason.COMPLETED, Finish.MAX_TOKENS.value, "the CLI gave up: replies were cut at their limit")
     if reading.end in _BROKEN and (own := _own_doing(facts)) is not None:
         return own
+    if reading.end is EndReason.API_ERROR and (word := last_word(facts.exchanges or ())) is not None:
+        # It asks again after a reply that was cut, and gives up; or it cannot tidy up after what the agent started.
+        assert word.finish is not None
+        return End(EndReason.COMPLETED, word.finish.value, "the CLI reports a failure after the model's last word")
     if reading.end is None:
         return _without_word(facts)
     if reading.end is EndReason.API_ERROR and facts.exchanges and reading.raw_end not in _FAULT_WORDS.values():
@@ -137,6 +139,14 @@ def turns_of(exchanges: Sequence[Exchange]) -> Sequence[Exchange]:
     """
     own = [one for one in exchanges if one.own]
     return [one for one in own if one.tools] or own
+
+
+def last_word(exchanges: Sequence[Exchange]) -> Exchange | None:
+    """The reply with which the model ended its turn, whether or not its CLI kept it; None while it wants more."""
+    last = turns_of(exchanges)[-1:]
+    if not last or last[0].fault or last[0].calls or not last[0].text.strip():
+        return None
+    return last[0] if last[0].finish in {Finish.STOP, Finish.MAX_TOKENS} else None
 
 
 def under_way(one: Exchange) -> bool:

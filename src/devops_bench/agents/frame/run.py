@@ -17,7 +17,7 @@ from devops_bench.agents.base import AgentRun, AgentTask, EndReason, Step, ToolK
 from devops_bench.agents.frame import wire_steps
 from devops_bench.agents.frame.capture import Capture
 from devops_bench.agents.frame.ender import Ender
-from devops_bench.agents.frame.ends import Facts, settle
+from devops_bench.agents.frame.ends import Facts, last_word, settle
 from devops_bench.agents.frame.home import Home
 from devops_bench.agents.frame.kinds import kind_of, waited
 from devops_bench.agents.frame.types import Cli, Launch, Left, Reading
@@ -186,7 +186,9 @@ def _account(cli: Cli, ran: Ran, reading: Reading, task: AgentTask, version: str
         steps = wire_steps.steps_from(seen, cli, task)
         if steps:
             errors.append(f"{cli.key} left no record of its steps that can be read: these are the gateway's")
-    reading = replace(reading, output=reading.output or _last_words(steps))
+    # An agent can make it impossible for its CLI to keep or print a reply; it is judged by what it said all the same.
+    heard = last_word(seen)
+    reading = replace(reading, output=reading.output or _last_words(steps) or (heard.text if heard else ""))
     end = settle(
         reading,
         Facts(
