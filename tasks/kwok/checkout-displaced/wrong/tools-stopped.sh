@@ -3,7 +3,7 @@
 # breaks: neighbours-run
 set -euo pipefail
 kubectl -n tools scale deployment wiki chat-bridge --replicas=0
-sleep 6
+sleep 2
 kubectl patch priorityclass standard --type merge -p '{"globalDefault":false}'
 kubectl -n shop patch deployment checkout -p '{"spec":{"template":{"spec":{"priorityClassName":"customer-facing"}}}}'
 kubectl -n shop patch deployment cart -p '{"spec":{"template":{"spec":{"priorityClassName":"customer-facing"}}}}'
