@@ -3,7 +3,7 @@
 # breaks: report-up
 set -euo pipefail
 kubectl -n finance scale deployment report-web --replicas=0
-sleep 8
+sleep 2
 kubectl -n finance scale deployment report-web --replicas=2
 kubectl -n finance set env deployment/settlement-api LEDGER_POOL_MAX- LEDGER_POOL_SIZE=20
 kubectl -n finance set image deployment/statement-mailer statement-mailer=registry.example.com/finance/statement-mailer:2.8.0
