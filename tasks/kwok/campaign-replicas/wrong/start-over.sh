@@ -3,7 +3,7 @@
 # breaks: four-serving
 set -euo pipefail
 kubectl -n shop scale deployment frontend --replicas=0
-sleep 6
+sleep 2
 kubectl -n shop patch deployment frontend --type json -p '[{"op":"add","path":"/spec/template/spec/topologySpreadConstraints/0/nodeTaintsPolicy","value":"Honor"}]'
 kubectl -n shop patch deployment webhooks --type json -p '[{"op":"add","path":"/spec/template/spec/topologySpreadConstraints/0/nodeTaintsPolicy","value":"Honor"}]'
 kubectl -n shop rollout status deployment/frontend --timeout=25s || true
