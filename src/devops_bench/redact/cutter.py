@@ -7,7 +7,8 @@ is all that one search can read in vain.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from devops_bench.redact.rx import (
@@ -17,14 +18,15 @@ from devops_bench.redact.rx import (
     Group,
     Pattern,
     Seq,
-    cls,
     compile_match,
-    compile_pattern,
     compile_unfinished,
     finder,
-    first_bytes,
+    has_group,
     many,
+    render,
+    which,
 )
+from devops_bench.redact.rx import cls as one_class
 from devops_bench.redact.shapes import Shape
 
 # What one unfinished match may hold back in a stream: the largest PEM block in use (RSA-16384) has 12.7 KiB.
@@ -69,7 +71,7 @@ class ShapePass:
     def __init__(self, shapes: tuple[Shape, ...]) -> None:
         self._shapes = shapes
         self._tree = Alt(tuple(shape.tree for shape in shapes))
-        self._compiled: dict[int, tuple[Pattern, Pattern, list[tuple[int, bytes]]]] = {}
+        self._compiled: dict[int, _Parts] = {}
 
     @functools.cached_property
     def scan(self) -> Pattern:
@@ -80,45 +82,64 @@ class ShapePass:
         return finder(compile_unfinished(self._tree))
 
     @functools.cached_property
-    def _by_first_byte(self) -> dict[int, list[int]]:
-        firsts = [compile_pattern(first_bytes(shape.tree)) for shape in self._shapes]
-        return {
-            byte: [index for index, first in enumerate(firsts) if first.match(bytes((byte,)))] for byte in range(128)
-        }
+    def _which(self) -> Callable[[bytes], int | None]:
+        return which([render(shape.tree) for shape in self._shapes])
 
     def unfinished(self, text: bytes, at: int) -> int:
         start, _ = self._unfinished(text, at)
         return len(text) if start < 0 else start
 
     def resolve(self, text: bytes, start: int, end: int) -> tuple[Sequence[Span], int]:
+        found = text[start : end + 1]
         # With the byte behind the hit: nested shapes that end where this one does are no candidates.
-        beyond, _ = self._unfinished(text[start : end + 1], 1)
-        return self._spans(text, start, end), end if beyond < 0 else min(end, start + beyond)
+        beyond, _ = self._unfinished(found, 1)
+        index = self._which(found[: end - start])
+        spans = () if index is None else self._parts(index).spans(text, start, end)
+        return spans, end if beyond < 0 else min(end, start + beyond)
 
-    def _spans(self, text: bytes, start: int, end: int) -> list[Span]:
-        for index in self._by_first_byte[text[start]]:
-            pattern, tail, groups = self._compile(index)
-            match = pattern.match(text, start)
-            if match is not None and match.end() == end:
-                return [(*match.span(number), label, tail) for number, label in groups]
-        return []
+    def _parts(self, index: int) -> _Parts:
+        parts = self._compiled.get(index)
+        if parts is None:
+            parts = self._compiled[index] = _Parts.of(self._shapes[index])
+        return parts
 
-    def _compile(self, index: int) -> tuple[Pattern, Pattern, list[tuple[int, bytes]]]:
-        """A shape with its groups, its tail, and the groups' numbers and labels."""
-        done = self._compiled.get(index)
-        if done is None:
-            shape = self._shapes[index]
-            tail = compile_match(many(cls(shape.tail)))
-            match shape.tree:
-                case Group(name, _) | Seq((Edge(), Group(name, _))):
-                    # The whole hit is the secret: RE2 is much faster when it need not find out about groups.
-                    done = compile_match(shape.tree), tail, [(0, _label(name))]
-                case tree:
-                    pattern = compile_match(tree, groups=True)
-                    groups = sorted((number, _label(name)) for name, number in pattern.groupindex.items())
-                    done = pattern, tail, groups
-            self._compiled[index] = done
-        return done
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What of a hit of one shape is the secret: what follows `lead`; without it all of the hit, or what `groups` say.
+
+    RE2 is much faster when it need not find out about groups.
+    """
+
+    label: bytes
+    tail: Pattern
+    lead: Find | None = None
+    groups: Pattern | None = None
+
+    @classmethod
+    def of(cls, shape: Shape) -> _Parts:
+        """The parts of a shape."""
+        tail = compile_match(many(one_class(shape.tail)))
+        match shape.tree:
+            case Group(name, _) | Seq((Edge(), Group(name, _))) | Seq((Edge(), Group(name, _), Edge())):
+                return cls(_label(name), tail)
+            case Seq((*lead, Group(name, _))) if not any(map(has_group, lead)):
+                # No secret begins with a byte that may end what leads to it.
+                return cls(_label(name), tail, lead=finder(compile_match(Seq(tuple(lead))), anchored=True))
+            case tree:
+                return cls(b"", tail, groups=compile_match(tree, groups=True))
+
+    def spans(self, text: bytes, start: int, end: int) -> Sequence[Span]:
+        """What to replace in a hit."""
+        if self.lead is not None:
+            _, start = self.lead(text, start)
+        if self.groups is None:
+            return ((start, end, self.label, self.tail),)
+        match = self.groups.match(text, start)
+        if match is None:
+            return ()
+        numbers = sorted((number, _label(name)) for name, number in self.groups.groupindex.items())
+        return [(*match.span(number), label, self.tail) for number, label in numbers]
 
 
 def _label(name: str | bytes) -> bytes:
@@ -181,9 +202,10 @@ class Cutter:
         """
         find, resolve, most = self._find, self._pass.resolve, self._pass.nested
         done = reach = self._at + self._covered
-        nested = 0
+        last, tail, nested = self._label, self._tail, 0
+        clear = max(clear, self._at)
         while clear < stop:
-            start, end = find(text, max(clear, self._at))
+            start, end = find(text, clear)
             if start < 0:
                 clear = len(text)
                 break
@@ -191,8 +213,14 @@ class Cutter:
                 clear = start
                 break
             spans, clear = resolve(text, start, end)
-            for span in spans:
-                done = self._replace(text, span, done, out)
+            for start, stretch, label, more in spans:
+                if start > done:
+                    out += (text[done:start], label)
+                elif start == done and label != last:
+                    out.append(label)
+                elif stretch <= done:
+                    continue
+                done, last, tail = stretch, label, more
             # Not simply from the end: values may overlap, and then all of them must go.
             if end > reach:
                 nested, reach = 0, end
@@ -202,20 +230,9 @@ class Cutter:
                     clear = max(clear, reach)
         if done < stop:
             out.append(text[done:stop])
-            done, self._label = stop, None
-        self._at, self._covered = stop, done - stop
+            done, last = stop, None
+        self._at, self._covered, self._label, self._tail = stop, done - stop, last, tail
         return clear
-
-    def _replace(self, text: bytes, span: Span, done: int, out: list[bytes]) -> int:
-        start, end, label, tail = span
-        if start > done:
-            out += (text[done:start], label)
-        elif start == done and label != self._label:
-            out.append(label)
-        elif end <= done:
-            return done
-        self._label, self._tail = label, tail
-        return end
 
     def _after_swallowing(self, chunk: bytes) -> bytes:
         if self._swallow is None or not chunk:
