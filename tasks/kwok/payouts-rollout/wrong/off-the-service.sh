@@ -3,7 +3,7 @@
 # breaks: no-gap
 set -euo pipefail
 kubectl -n payments patch service payouts --type merge -p '{"spec":{"selector":{"app":"payouts","maintenance":"off"}}}'
-sleep 6
+sleep 2
 sec='{"allowPrivilegeEscalation":false,"runAsNonRoot":true,"runAsUser":10001,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"RuntimeDefault"}}'
 kubectl -n payments patch deployment payouts --type json -p '[{"op":"replace","path":"/spec/template/spec/containers/0/securityContext","value":'"$sec"'}]'
 kubectl -n payments patch deployment payouts --type json -p '[{"op":"replace","path":"/spec/template/spec/volumes/0","value":{"name":"spool","emptyDir":{}}}]'
