@@ -12,7 +12,7 @@ kubectl -n identity patch deployment admin-console -p '{"spec":{"template":{"spe
 kubectl -n identity patch cronjob token-report --type json -p '[{"op":"replace","path":"/spec/jobTemplate/spec/template/spec/containers/0/envFrom/0/secretRef/name","value":"token-signing-2026-03"}]'
 kubectl -n identity patch statefulset audit-log -p '{"spec":{"template":{"spec":{"containers":[{"name":"audit-log","envFrom":[{"secretRef":{"name":"token-signing-2026-03"}}]}]}}}}'
 kubectl -n identity scale statefulset audit-log --replicas=0
-sleep 8
+sleep 2
 kubectl -n identity scale statefulset audit-log --replicas=3
 kubectl -n identity wait pod/audit-log-0 --for=condition=Ready --timeout=30s
 until [ "$(kubectl -n identity get statefulset audit-log -o jsonpath='{.status.readyReplicas}')" = 3 ]; do sleep 0.3; done
