@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,7 @@ def test_a_budget_stops_launching_and_a_higher_one_resumes(world: World) -> None
     assert halted.returncode == 3 and "--max-duration" in halted.stderr
     (run_dir,) = world.runs.iterdir()
     assert not (run_dir / ".done").exists() and of(run_dir, "budget")
+    assert heartbeat(run_dir)["state"] == "halted" and "--max-duration" in heartbeat(run_dir)["halted"]
     left = json.loads(world.call("status", "--json").stdout)["counts"]["planned"]
     assert left >= 1 and {e["state"] for e in of(run_dir, "combo_finished")} <= {"scored"}
     resumed = world.call("resume", "--max-duration", "1h", run_dir.name, timeout=300)
@@ -224,6 +226,29 @@ def test_the_watchdog_leaves_a_stopped_run_alone(world: World) -> None:
     assert world.call("resume", "--keepalive", run_dir.name).returncode == 0
     assert not of(run_dir, "resumed")
     assert_no_residue(world)
+
+
+def test_the_last_heartbeat_says_what_became_of_the_run(world: World) -> None:
+    run_dir = world.launch(*world.matrix(world.task(before=WAITING)))
+    working(run_dir)
+    assert heartbeat(run_dir)["state"] == "running"
+    os.kill(json.loads((run_dir / "supervisor.json").read_text())["pid"], signal.SIGKILL)
+    assert world.call("stop", "--now", run_dir.name).returncode == 0
+    assert (heartbeat(run_dir)["state"], heartbeat(run_dir)["pid"]) == ("stopped", None), "nobody else can say so"
+    assert world.call("resume", "--detach", run_dir.name).returncode == 0
+    working(run_dir, 2)
+    assert world.call("stop", "--now", run_dir.name).returncode == 0
+    assert heartbeat(run_dir)["state"] == "stopped"
+    assert world.call("resume", "--detach", run_dir.name).returncode == 0
+    working(run_dir, 3)
+    world.release(RID)
+    done(run_dir)
+    last = heartbeat(run_dir)
+    assert (last["state"], last["done"], last["total"], last["active"]) == ("done", 1, 1, {})
+
+
+def heartbeat(run_dir: Path) -> dict[str, Any]:
+    return json.loads((run_dir / "heartbeat.json").read_text())  # type: ignore[no-any-return]
 
 
 def messages(path: Path) -> list[dict[str, dict[str, str]]]:

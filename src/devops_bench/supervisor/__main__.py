@@ -81,7 +81,7 @@ async def work(supervisor: Supervisor) -> bool:
         error = caught.message() if isinstance(caught, BenchError) else f"{type(caught).__name__}: {caught}"
         raise
     finally:
-        supervisor.telling.end(supervisor.beat.data(), error)
+        supervisor.telling.end(supervisor.beat.end(), error)
 
 
 def hold_matrix(orders: Orders, env: Mapping[str, str]) -> int | None:

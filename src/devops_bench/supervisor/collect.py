@@ -8,12 +8,12 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from devops_bench import paths
+from devops_bench import paths, settings
 from devops_bench.matrix.plan import Plan
 from devops_bench.process import ProcessIdentity, end_process
 from devops_bench.redact import Redactor
 from devops_bench.settings import ComboState
-from devops_bench.supervisor import snapshot
+from devops_bench.supervisor import beat, snapshot
 from devops_bench.supervisor.endings import Endings, recorder
 from devops_bench.supervisor.journal import Journal
 from devops_bench.supervisor.locks import RunLock
@@ -72,6 +72,9 @@ def collect(run_dir: Path, env: Mapping[str, str], *, stop: str = "", grace: flo
             from devops_bench.clusters.sweep import sweep
 
             sweep(state_root)
+            every, spend = settings.value("heartbeat", env), (state.spent_usd, state.spent_tokens)
+            last = beat.facts(run_dir, state, plan.options.max_parallel, every, spend, living=False)
+            beat.write(run_dir, {**last, "pid": None})
         finally:
             journal.close()
     return state

@@ -54,6 +54,7 @@ def finish(supervisor: Supervisor) -> None:
     if not supervisor.state.done:
         supervisor.record("done", cost=cost(supervisor.forks.cost))
     supervisor.take_snapshot()
+    supervisor.beat.end()  # before `.done`: whoever sees that finds no heartbeat of a run that goes on
     if not (run_dir / DONE).exists():
         (run_dir / BALLAST).unlink(missing_ok=True)
         sync_file_system(run_dir)
