@@ -41,6 +41,9 @@ class Fault:
         phase = Phase(outcome.phase) if outcome.phase in set(Phase) else None
         said = FailureClass(outcome.klass) if outcome.klass in set(FailureClass) else FailureClass.UNKNOWN
         found = route(f"{outcome.signature or ''}\n{outcome.reason}", phase=phase)
+        if said not in {found.klass, FailureClass.UNKNOWN} and outcome.signature:
+            # Words that it quotes may be of another row: its own signature is what its row goes by.
+            found = route(outcome.signature, phase=phase)
         where = outcome.phase or ""
         if found.row is not None and said in {found.klass, FailureClass.UNKNOWN}:
             signature = outcome.signature or found.signature
