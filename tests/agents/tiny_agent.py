@@ -9,6 +9,9 @@ import sys
 import urllib.error
 import urllib.request
 
+if sys.argv[1:] == ["--version"]:
+    print("tiny-agent 0.3.1")
+    sys.exit()
 MODEL = (pathlib.Path.home() / ".tiny/settings.ini").read_text().split("=", 1)[1].strip()
 TOOL = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 tokens = {"in": 0, "out": 0}

@@ -18,9 +18,8 @@ from devops_bench.errors import ConfigError
 from devops_bench.sandbox import Bind
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from devops_bench.agents.plugins import Found, Plugin
 
-GROUP = "devops_bench.agents"
 ALIASES = {"gemini-cli": "gemini", "claude-code": "claude"}
 BUILT = {
     "noop": ("devops_bench.agents.noop", "NoopAgent"),
@@ -31,49 +30,50 @@ BUILT = {
     "claude": ("devops_bench.agents.clis.claude", "Claude"),
     "codex": ("devops_bench.agents.clis.codex", "Codex"),
 }
+# Names that stand for something else where agents are named: short names of the matrix, programs that are no agents.
+RESERVED = frozenset({"oc", "gcli", "cc", "agy", "node", "kubernetes-mcp-server"})
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCli:
-    """A real CLI that has no adapter. It is always missing, and says how it would be installed."""
+    """A real agent that has no adapter here. It is always missing, and says what to do instead."""
 
     key: str
     title: str
-    package: str
-    binary: str
 
     def missing(self, env: Mapping[str, str]) -> str | None:
-        """One line: what is not there, how it is installed, which variable points at a binary."""
-        install = f"npm install -g {self.package}" if self.package else f"put {self.binary} on PATH"
-        target = env.get("AGENT_TARGET")
-        here = f"AGENT_TARGET={target} is set, but " if target else ""
-        return (
-            f"agent {self.key} ({self.title}): {here}this version has no adapter for it yet; it will run {self.binary} "
-            f"(install: {install}; AGENT_TARGET overrides the binary)"
-        )
+        """One line: it cannot run, what can, how an adapter is added."""
+        return self._refusal().message()
 
     @property
     def wires(self) -> tuple[str, ...]:
-        """None yet."""
+        """None."""
         return ()
 
     def binds(self, env: Mapping[str, str]) -> tuple[Bind, ...]:
-        """None yet."""
+        """None."""
         return ()
 
     def run(self, task: AgentTask) -> AgentRun:
         """Refuse: ConfigError with the line of `missing`."""
-        raise ConfigError(self.missing(task.env) or "", fix="use api, scripted or noop")
+        raise self._refusal()
+
+    def _refusal(self) -> ConfigError:
+        usable = [key for key in BUILT if key not in {"noop", "scripted"}]
+        return ConfigError(
+            f"agent {self.key} ({self.title}) cannot run: this version has no adapter for it",
+            fix=f"use {', '.join(usable)}, or add an adapter for {self.key} (docs/extending/agents.md)",
+        )
 
 
 KNOWN = {
     cli.key: cli
     for cli in (
-        KnownCli("opencode", "OpenCode", "opencode-ai", "opencode"),
-        KnownCli("antigravity", "Antigravity", "", "antigravity"),
-        KnownCli("kubectl-ai", "kubectl-ai", "", "kubectl-ai"),
-        KnownCli("hermes", "Hermes", "", "hermes"),
-        KnownCli("adk", "Agent Development Kit", "", "adk"),
+        KnownCli("opencode", "OpenCode"),
+        KnownCli("antigravity", "Antigravity"),
+        KnownCli("kubectl-ai", "kubectl-ai"),
+        KnownCli("hermes", "Hermes"),
+        KnownCli("adk", "Agent Development Kit"),
     )
 }
 
@@ -81,8 +81,11 @@ KNOWN = {
 def canonical(key: str) -> str:
     """The key that is recorded: aliases resolved, lower case. Raises ConfigError with a suggestion when unknown."""
     plain = ALIASES.get(key.strip().lower(), key.strip().lower())
-    if plain in BUILT or plain in KNOWN or plain in _plugins():
+    if plain in BUILT or plain in KNOWN:
         return plain
+    found = plugin(key.strip()) or plugin(plain)
+    if found is not None:
+        return found.key
     near = get_close_matches(plain, keys(), n=1)
     hint = f"did you mean {near[0]}?" if near else f"the agents are {', '.join(keys())}"
     raise ConfigError(f"there is no agent {key!r}", fix=hint)
@@ -90,7 +93,32 @@ def canonical(key: str) -> str:
 
 def keys() -> list[str]:
     """All canonical keys: ours, those of other packages, those that cannot run yet. Imports no adapter."""
-    return [*BUILT, *sorted(_plugins()), *KNOWN]
+    others = plugin_keys()
+    return [*BUILT, *others, *(key for key in KNOWN if key not in others)]
+
+
+def plugin_keys() -> list[str]:
+    """The keys of other packages' agents, sorted, without those whose name cannot be used."""
+    return [key for key, one in _plugins().plugins.items() if not one.problem]
+
+
+def plugin(key: str, where: str | None = None, line: int | None = None) -> Plugin | None:
+    """The agent `key` of another package, None when no package has it. Raises ConfigError at `where` when it has, but
+    under a name that cannot be used, or when some package's entry points cannot be read.
+    """
+    found = _plugins()
+    one = found.plugins.get(key)
+    if one is None and found.unreadable and key not in KNOWN:
+        raise ConfigError(f"unknown agent {key!r}: {found.unreadable[0]}", where=where, line=line)
+    if one is not None and one.problem:
+        raise one.error(where, line)
+    return one
+
+
+def plugin_problems() -> list[str]:
+    """A line for each agent of another package that nobody can name, and for entry points that cannot be read."""
+    found = _plugins()
+    return [*(one.error().message() for one in found.plugins.values() if one.problem), *found.unreadable]
 
 
 def get(key: str) -> Agent:
@@ -99,7 +127,8 @@ def get(key: str) -> Agent:
     if plain in BUILT:
         module, name = BUILT[plain]
         return _as_agent(getattr(import_module(module), name)())
-    return KNOWN[plain] if plain in KNOWN else _load(plain, _plugins()[plain])
+    found = plugin(plain)
+    return _load(found) if found is not None else KNOWN[plain]
 
 
 def _as_agent(made: Any) -> Agent:
@@ -112,23 +141,35 @@ def _as_agent(made: Any) -> Agent:
     return agent
 
 
-def _load(key: str, entry: EntryPoint) -> Agent:
-    package = entry.dist.name if entry.dist is not None else entry.value
+CLI_PARTS = (
+    "key", "title", "package", "binary", "wires", "skills_folder", "mcp_name", "builtin_tools", "skill_tools",
+    "follow", "read",
+)  # fmt: skip
+AGENT_PARTS = ("key", "missing", "wires", "binds", "run")
+
+
+def _load(found: Plugin) -> Agent:
+    """Make it, and look at what everything else relies on: its fault must be one line here, not a crash later."""
     try:
-        agent = _as_agent(entry.load()())
-        if agent.key != key:
-            raise TypeError(f"its key is {agent.key!r}")
-    except Exception as error:
+        made = found.entry.load()()
+        lacking = [name for name in (CLI_PARTS if hasattr(made, "launch") else AGENT_PARTS) if not hasattr(made, name)]
+        if lacking:
+            raise TypeError(f"it has no {', '.join(lacking)}")
+        if made.key != found.key:
+            raise TypeError(f"its key is {made.key!r}")
+        if not isinstance(made.wires, tuple):
+            raise TypeError(f"its wires are {made.wires!r}, not a tuple of names")
+        return _as_agent(made)
+    except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
-            f"agent {key} of package {package} cannot be loaded: {said}", fix=f"update or uninstall {package}"
+            f"agent {found.key} of package {found.package} cannot be loaded: {said}",
+            fix=f"update or uninstall {found.package}",
         ) from None
-    return agent
 
 
-def _plugins() -> dict[str, EntryPoint]:
-    """Entry points of other packages by key; one that takes a key of ours is not asked."""
-    # Costs 100 ms: only where a key is not ours, or all are listed.
-    from importlib.metadata import entry_points
+def _plugins() -> Found:
+    """Looked up only where a key is not ours, or all are listed: it costs tens of milliseconds."""
+    from devops_bench.agents import plugins
 
-    return {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in BUILT | KNOWN}
+    return plugins.find(frozenset({*BUILT, *ALIASES, *RESERVED}))

@@ -31,14 +31,21 @@ def command() -> None:
 @JSON_OPTION
 def list_agents(as_json: bool) -> None:
     """Every agent by key: its preset, version, where it comes from, the model formats it speaks, its size."""
-    rows = [_row(key) for key in _keys()]
+    from devops_bench.agents import registry
+    from devops_bench.cli import agent_rows
+
+    rows = [agent_rows.row_of(key) for key in agent_rows.listed()]
+    for line in registry.plugin_problems():
+        click.echo(line, err=True)
     if as_json:
         click.echo(json.dumps(rows))
         return
     lines = [("KEY", "PRESET", "TITLE", "VERSION", "SOURCE", "WIRES", "SIZE")]
     for row in rows:
         size = f"{row['size'] // MIB} MiB" if row["size"] else ""
-        source = row["source"] or ("not usable" if row["problem"] else "not installed")
+        source = "no adapter" if not row["adapter"] else row["source"]
+        source = source or ("not usable" if row["problem"] else "not installed")
+        source += f", package {row['package']}" if row["package"] else ""
         wires = ",".join(row["wires"])
         version = row["version"] or (f"({row['pinned']})" if row["pinned"] else "")
         lines.append((row["key"], row["preset"], row["title"], version, source, wires, size))
@@ -56,10 +63,11 @@ def list_agents(as_json: bool) -> None:
 def install(keys: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """Install pinned programs into the cache (seconds to a minute each; safe to run twice at once)."""
     from devops_bench.agents import install as installs
+    from devops_bench.cli import agent_rows
 
     if everything == bool(keys):
         raise ConfigError("name what to install", fix=f"KEY... of {', '.join(installs.installable())}, or --all")
-    wanted = installs.installable() if everything else list(dict.fromkeys(_canonical(key) for key in keys))
+    wanted = installs.installable() if everything else list(dict.fromkeys(agent_rows.canonical(key) for key in keys))
     failed = 0
     for key in wanted:
         show = _Progress(as_json)
@@ -93,11 +101,13 @@ def install(keys: tuple[str, ...], everything: bool, as_json: bool) -> int:
 def doctor(keys: tuple[str, ...], as_json: bool) -> int:
     """Start each installed program in the sandbox; exit 3 when one does not work, or one you named is missing."""
     from devops_bench.agents.install import doctor as checks
+    from devops_bench.cli import agent_rows
 
-    named = [_canonical(key) for key in keys]
+    named = [agent_rows.canonical(key) for key in keys]
     findings = checks.host(os.environ)
-    for key in named or _programs():
-        findings += checks.examine(key, os.environ, wanted=bool(named))
+    for key in named or agent_rows.startable():
+        findings += agent_rows.examined(key, wanted=bool(named))
+    findings += [] if named else agent_rows.unusable()
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings]))
     else:
@@ -114,10 +124,11 @@ def doctor(keys: tuple[str, ...], as_json: bool) -> int:
 def show(key: str, as_json: bool) -> None:
     """One agent in full: program, folders the sandbox shows, pinned version, what else it needs."""
     from devops_bench.agents import install as installs
+    from devops_bench.cli import agent_rows
 
-    plain = _canonical(key)
-    row: dict[str, Any] = _row(plain)
-    if plain in _programs(all_known=True):
+    plain = agent_rows.canonical(key)
+    row: dict[str, Any] = agent_rows.row_of(plain)
+    if plain in agent_rows.programs(all_known=True):
         package = installs.package(plain)
         row |= {"memory": package.memory, "install": installs.install_line(plain)}
         try:
@@ -171,55 +182,3 @@ def _sentence(progress: InstallProgress) -> str:
     packages = f" {progress.done} of {progress.total} packages," if progress.total else ""
     waiting = " (another process installs)" if progress.waiting else ""
     return f"{progress.key}: {progress.phase}{waiting}{packages} {progress.size // MIB} MiB, {progress.seconds:.0f} s"
-
-
-def _keys() -> list[str]:
-    from devops_bench.agents import registry
-
-    agents = registry.keys()
-    return [*agents, *(key for key in _programs() if key not in agents)]
-
-
-def _programs(*, all_known: bool = False) -> list[str]:
-    from devops_bench.agents.install.packages import PACKAGES
-
-    return [key for key, row in PACKAGES.items() if key != "node" or all_known]
-
-
-def _canonical(key: str) -> str:
-    from devops_bench.agents import registry
-
-    return key if key in _programs(all_known=True) else registry.canonical(key)
-
-
-def _row(key: str) -> dict[str, Any]:
-    """What `list` and `show` say of one key; never raises for an installation that cannot be used."""
-    from devops_bench._version import __version__
-    from devops_bench.agents import install as installs
-    from devops_bench.agents import registry
-    from devops_bench.matrix.presets import PRESETS
-
-    agents = registry.keys()
-    agent = registry.get(key) if key in agents else None
-    row: dict[str, Any] = {
-        "key": key,
-        "preset": next((preset for preset, agent_key in PRESETS.items() if agent_key == key), ""),
-        "title": getattr(getattr(agent, "cli", agent), "title", "") or ("MCP server" if agent is None else ""),
-        "version": "",
-        "pinned": "",
-        "source": "",
-        "wires": list(agent.wires) if agent is not None else [],
-        "size": None,
-        "problem": "",
-    }
-    if key not in _programs():
-        return row | {"version": __version__, "source": "built in"}
-    try:
-        row["pinned"] = installs.pinned_version(key)
-        found = installs.find(key, os.environ)
-    except BenchError as error:
-        return row | {"problem": error.message()}
-    if found is not None:
-        row |= {"version": found.version, "source": found.source}
-        row["size"] = installs.size(key, os.environ) if found.source == "pinned" else None
-    return row

@@ -13,6 +13,7 @@ from devops_bench.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from devops_bench.agents.base import Agent
     from devops_bench.matrix.plan import AgentConfig, PlanOptions
     from devops_bench.smoke import Report, Row
 
@@ -64,26 +65,53 @@ def command(configs: tuple[str, ...], real: bool, model: str | None, timeout_sec
 def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, ...]:
     """The configurations; those of agents without a model are left out. Raises ConfigError when none is left."""
     from devops_bench import agents
+    from devops_bench.agents.registry import plugin_keys
     from devops_bench.matrix.plan import NO_MODEL
     from devops_bench.matrix.presets import Place, parse_configs
 
     texts = list(given) or env.get("MATRIX_AGENT_CONFIGS", "").split()
     if not texts:
-        texts = [f"{agent}{grant}" for agent in AGENTS for grant in GRANTS]
+        texts = [f"{agent}{grant}" for agent in (*AGENTS, *plugin_keys()) for grant in GRANTS]
         parsed, _ = parse_configs(texts)
-        parsed = tuple(config for config in parsed if agents.get(config.agent).missing(env) is None)
+        parsed = tuple(config for config in parsed if runs_here(config, env))
         if not parsed:
             raise ConfigError("no agent is installed", fix="run `devops-bench agents install gemini`, or another")
         return parsed
     parsed, _ = parse_configs(texts, Place("MATRIX_AGENT_CONFIGS" if not given else None))
-    chosen = tuple(config for config in parsed if config.agent not in NO_MODEL)
-    if not chosen:
-        raise ConfigError(f"{', '.join(texts)} ask no model", fix="name a configuration of another agent")
-    for config in chosen:
-        missing = agents.get(config.agent).missing(env)
+    asking = []
+    for config in parsed:
+        agent = agents.get(config.agent)
+        if config.agent in NO_MODEL:
+            continue
+        missing, refused = agent.missing(env), refusal(config, agent)
         if missing is not None:
             raise ConfigError(missing)
-    return chosen
+        if refused is not None:
+            raise refused
+        if agent.wires:
+            asking.append(config)
+    if not asking:
+        raise ConfigError(f"{', '.join(texts)} ask no model", fix="name a configuration of another agent")
+    return tuple(asking)
+
+
+def runs_here(config: AgentConfig, env: Mapping[str, str]) -> bool:
+    """Whether it is installed, asks a model, and can be given what its label says."""
+    from devops_bench import agents
+    from devops_bench.errors import BenchError
+
+    try:
+        agent = agents.get(config.agent)
+        return bool(agent.wires) and agent.missing(env) is None and refusal(config, agent) is None
+    except BenchError:
+        return False  # an agent of another package that cannot be loaded: `agents list` and `doctor` say so
+
+
+def refusal(config: AgentConfig, agent: Agent) -> ConfigError | None:
+    """Why the agent cannot be given what the label says."""
+    from devops_bench.agents.frame.run import CliAgent
+
+    return agent.unservable(mcp=config.mcp, skills=config.skills) if isinstance(agent, CliAgent) else None
 
 
 def plan_options(env: Mapping[str, str], configs: Sequence[AgentConfig]) -> PlanOptions:

@@ -2,6 +2,8 @@
 
 Whatever spelling a user chose, a configuration leaves here in one normal form (`gemini-cli+skills+mcp` becomes
 `gcli+mcp+skills`), so that one setup has one run id. A word that is not known is an error, never a silent baseline.
+An agent of another package (entry point `devops_bench.agents`) has its key as preset; packages are looked at only
+when a name is not in this table.
 """
 
 from __future__ import annotations
@@ -52,14 +54,27 @@ NOWHERE = Place()
 def canonical_agent(name: str, place: Place = NOWHERE) -> str:
     """The canonical key of an agent given by preset, key or alias (`gcli`, `gemini`, `gemini-cli` -> `gemini`).
 
-    Raises ConfigError with the nearest known name.
+    Raises ConfigError with the nearest known name. Whether another package's agent can be loaded is not asked here.
     """
-    key = _KEY_OF.get(name)
-    if key is None:
-        # Every spelling may be meant; only the short ones are listed when none is near.
-        known = _KEY_OF if get_close_matches(name, _KEY_OF, n=1) else PRESETS
-        raise ConfigError(f"unknown agent {name!r}", where=place.where, line=place.line, fix=did_you_mean(name, known))
-    return key
+    return _KEY_OF.get(name) or _of_other_package(name, place)
+
+
+def preset_of(key: str) -> str:
+    """The normal form of a canonical key."""
+    return _PRESET_OF.get(key, key)
+
+
+def _of_other_package(name: str, place: Place) -> str:
+    from devops_bench.agents import registry
+
+    found = registry.plugin(name, place.where, place.line)
+    if found is not None:
+        return found.key
+    others = registry.plugin_keys()
+    # Every spelling may be meant; only the short ones are listed when none is near.
+    spellings = {*_KEY_OF, *others}
+    known = spellings if get_close_matches(name, spellings, n=1) else {*PRESETS, *others}
+    raise ConfigError(f"unknown agent {name!r}", where=place.where, line=place.line, fix=did_you_mean(name, known))
 
 
 def parse_config(text: str, place: Place = NOWHERE) -> tuple[AgentConfig, tuple[str, ...]]:
@@ -85,7 +100,7 @@ def parse_config(text: str, place: Place = NOWHERE) -> tuple[AgentConfig, tuple[
                 fix=did_you_mean(feature, FEATURES),
             )
     chosen = tuple(feature for feature in FEATURES if feature in features)
-    preset = "+".join((_PRESET_OF[key], *chosen))
+    preset = "+".join((preset_of(key), *chosen))
     config = AgentConfig(preset=preset, agent=key, mcp="mcp" in chosen, skills="skills" in chosen)
     repeated = len(features) > len(chosen)
     return config, (f"agent configuration {text!r} repeats a feature: read as {preset}",) if repeated else ()

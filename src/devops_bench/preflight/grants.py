@@ -22,7 +22,27 @@ def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False, find: Fi
     """Errors for grants that would be empty; in a dry run what can still be installed is a warning. `find` (what is
     installed) is for tests.
     """
-    return _mcp(plan, env, Level.WARNING if dry_run else Level.ERROR, find or _installed) + _skills(plan)
+    level = Level.WARNING if dry_run else Level.ERROR
+    return _unservable(plan) + _mcp(plan, env, level, find or _installed) + _skills(plan)
+
+
+def _unservable(plan: Plan) -> list[Finding]:
+    """Labels that the agent's CLI has no means to keep: it would be refused in every combo."""
+    from devops_bench import agents
+    from devops_bench.agents.frame.run import CliAgent
+
+    found = []
+    for config in dict.fromkeys(combo.config for combo in plan.combos):
+        if not config.augmentation:
+            continue
+        try:
+            agent = agents.get(config.agent)
+        except BenchError:
+            continue  # told with the agents
+        refused = agent.unservable(mcp=config.mcp, skills=config.skills) if isinstance(agent, CliAgent) else None
+        if refused is not None:
+            found.append(Finding.of(refused))
+    return list(dict.fromkeys(found))
 
 
 def _installed(key: str, env: Mapping[str, str]) -> object | None:

@@ -63,9 +63,9 @@ def _wires(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
             continue
         try:
             provider = provider_in(model, told, env)
+            wires = agents.get(key).wires
         except BenchError:
-            continue  # an unknown provider is told by `_reachable`
-        wires = agents.get(key).wires
+            continue  # an unknown provider is told by `_reachable`, an agent that cannot be loaded with the agents
         try:
             if wires:
                 wire_for(key, wires, Resolved(provider, bare(model, provider)), told)

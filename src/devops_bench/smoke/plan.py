@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from devops_bench import agents
 from devops_bench.matrix import ids
 from devops_bench.matrix.expand import plan_of
 from devops_bench.matrix.plan import NO_MODEL, AgentConfig, Plan, PlanOptions
@@ -27,10 +28,15 @@ class SmokeOptions:
     max_turns: int = 12
 
 
+def asks_model(config: AgentConfig) -> bool:
+    """Whether a model is behind it. ConfigError when its agent, of another package, cannot be loaded."""
+    return config.agent not in NO_MODEL and bool(agents.get(config.agent).wires)
+
+
 def plan(configs: Sequence[AgentConfig], options: PlanOptions, smoke: SmokeOptions, work: Path) -> Plan:
     """The plan; scenario files are written into `work`. Raises ConfigError when no configuration asks a model."""
     # A smoke test of an agent that asks no model would say nothing.
-    chosen = tuple(config for config in configs if config.agent not in NO_MODEL)
+    chosen = tuple(config for config in configs if asks_model(config))
     scenarios.write(work, chosen)
     merged = replace(
         options,

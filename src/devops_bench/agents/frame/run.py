@@ -102,11 +102,18 @@ class CliAgent:
                 f"agent {key} cannot speak {task.endpoint.provider} to its model",
                 fix=f"it speaks {', '.join(self.cli.wires)}",
             )
-        if grants.mcp is not None and not self.cli.mcp_name:
-            raise ConfigError(f"agent {key} cannot serve +mcp", fix=f"run {key} without it")
-        if grants.skills_paths and not self.cli.skills_folder:
-            raise ConfigError(f"agent {key} cannot serve +skills", fix=f"run {key} without them")
+        refused = self.unservable(mcp=grants.mcp is not None, skills=bool(grants.skills_paths))
+        if refused is not None:
+            raise refused
         return find_skills(grants.skills_paths)
+
+    def unservable(self, *, mcp: bool, skills: bool) -> ConfigError | None:
+        """Why a label with these grants cannot be kept by this CLI; None when it can."""
+        if mcp and not self.cli.mcp_name:
+            return ConfigError(f"agent {self.key} cannot serve +mcp", fix=f"run {self.key} without it")
+        if skills and not self.cli.skills_folder:
+            return ConfigError(f"agent {self.key} cannot serve +skills", fix=f"run {self.key} without them")
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +128,11 @@ class Ran:
 
 def how_to_install(cli: Cli) -> str:
     """What to do when it is not there."""
-    if not cli.package:
-        return f"put {cli.binary} on PATH, or name it by AGENT_TARGET"
+    from devops_bench.agents.install import installable
+
+    if cli.key not in installable():
+        how = f"install {cli.package} (npm), or " if cli.package else ""
+        return f"{how}put {cli.binary} on PATH, or name it by AGENT_TARGET"
     return f"run `devops-bench agents install {cli.key}`, or name its binary by AGENT_TARGET"
 
 

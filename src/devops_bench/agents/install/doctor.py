@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from devops_bench.agents import install
+from devops_bench.agents.frame.run import CliAgent, how_to_install
 from devops_bench.agents.install import node, store
 from devops_bench.agents.install.packages import MIB, Package, lock, package
 from devops_bench.agents.install.probe import probe
@@ -63,6 +64,23 @@ def examine(key: str, env: Mapping[str, str], *, wanted: bool) -> list[Finding]:
     findings = [Finding(name, State.OK, text)]
     short = _memory(row)
     return [*findings, short] if short else findings
+
+
+def examine_other(key: str, agent: CliAgent, env: Mapping[str, str], *, wanted: bool) -> list[Finding]:
+    """As `examine`, for the CLI of another package: whether it should answer `--version` is not ours to say."""
+    try:
+        found = agent.installed(env)
+    except BenchError as error:
+        return [Finding(key, State.BROKEN, error.what, error.fix)]
+    if found is None:
+        return [Finding(key, State.BROKEN if wanted else State.MISSING, "not installed", how_to_install(agent.cli))]
+    tried = probe(found, env)
+    where = "in the sandbox" if tried.sandboxed else "WITHOUT a sandbox"
+    name = f"{key} {found.version} ({found.source})"
+    if tried.problem:
+        text = f"{where} it does not answer --version: {tried.problem}"
+        return [Finding(name, State.NOTE, text, "let it print one: records are to tell versions apart")]
+    return [Finding(name, State.OK, f"starts {where} ({tried.seconds:.1f} s)")]
 
 
 def _memory(row: Package) -> Finding | None:
