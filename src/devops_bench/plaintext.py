@@ -1,4 +1,4 @@
-"""Text for a terminal: what comes from outside (agents, clusters, models, file names) made harmless, and columns."""
+"""Text for people: what comes from outside (agents, clusters, models, file names) made harmless, counts, columns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ def one_line(text: str, limit: int = 0) -> str:
     """One line without control, escape or direction characters, cut to `limit` characters when that is not 0."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 combo`, `2 combos`; `plural` where that is not the noun with an s."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def visible(text: str) -> str:

@@ -113,6 +113,17 @@ def test_a_budget_stops_launching_and_a_higher_one_resumes(world: World) -> None
     assert len(of(run_dir, "combo_started")) == 6, "nothing ran twice"
 
 
+def test_a_budget_in_usd_names_the_models_that_it_does_not_count(world: World) -> None:
+    env = {"OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1:9/v1", "AGENT_PROVIDER": "openai-compatible"}
+    flags = world.matrix(world.task(), models="my-own", configs="api")
+    launched = world.call("run", "--detach", "--max-cost", "1", *flags, **env)
+    said = "no price is known for my-own: the budget of 1 USD counts this as 0"
+    assert launched.returncode == 0 and f"warning: {said}" in launched.stderr, launched.stderr
+    (run_dir,) = world.runs.iterdir()
+    done(run_dir)
+    assert any(said in note for note in json.loads((run_dir / "plan.json").read_text())["notes"])
+
+
 @pytest.mark.parametrize("flag", [["--max-cost", "0"], ["--max-tokens", "x"], ["--max-duration", "soon"]])
 def test_a_malformed_budget_is_a_usage_error(world: World, flag: list[str]) -> None:
     answer = world.call("run", *flag, *world.matrix(world.task()))

@@ -38,7 +38,7 @@ MAX_COST = click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
     metavar="USD",
-    help="Start nothing more after so much; unknown prices count as 0.",
+    help="Start nothing more after so much; unknown prices count as 0 (a warning names the models).",
 )
 MAX_TOKENS = click.option(
     "--max-tokens", type=click.IntRange(min=1), metavar="N", help="Start nothing more after so many, over all attempts."
@@ -55,6 +55,7 @@ def launch(
     from devops_bench.cli.attach import attach
     from devops_bench.cli.keys import supervisor_environment
     from devops_bench.matrix import ids
+    from devops_bench.preflight import prices
     from devops_bench.supervisor import keepalive
     from devops_bench.supervisor import launch as launcher
     from devops_bench.supervisor.orders import matrix_id
@@ -66,10 +67,15 @@ def launch(
         refuse_active(plan, env)
     elif (active := same_matrix(orders.matrix)) is not None:
         return join(active, detach, as_json)
+    doubt = prices.warning(plan, env, orders.budget.cost, orders.budget.tokens)
+    if doubt:
+        click.echo(f"warning: {doubt}", err=True)
     plan = smoke_gate(plan, env, orders)
     if not as_json:
         for note in plan.notes:
             click.echo(f"note: {note}", err=True)
+    if doubt:
+        plan = replace(plan, notes=(*plan.notes, doubt))
     run_dir = ids.reserve_run_dir(paths.runs_root())
     full = supervisor_environment(plan.options, env)
     try:

@@ -35,6 +35,7 @@ def command(
     from devops_bench.cli.attach import attach
     from devops_bench.cli.keys import supervisor_environment
     from devops_bench.matrix.plan import Plan
+    from devops_bench.preflight import prices
     from devops_bench.supervisor import keepalive as watchdog
     from devops_bench.supervisor import launch, locks, runs, snapshot, summary
     from devops_bench.supervisor.follow import exit_code
@@ -51,8 +52,11 @@ def command(
         fix = f"follow it with `devops-bench attach {run_dir.name}`"
         raise RefusedError(f"run {run_dir.name} is already active", fix=fix)
     if any(limit is not None for limit in (max_cost, max_tokens, max_duration)):
-        orders.with_budget(max_cost, max_tokens, max_duration).write(run_dir)
+        orders = orders.with_budget(max_cost, max_tokens, max_duration)
+        orders.write(run_dir)
     env = supervisor_environment(plan.options, os.environ)
+    if max_cost is not None and (doubt := prices.warning(plan, env, orders.budget.cost, orders.budget.tokens)):
+        click.echo(f"warning: {doubt}", err=True)
     launch.start(run_dir, env)
     if orders.hands_off:
         watchdog.start(run_dir, env)

@@ -20,6 +20,11 @@ def preload(provider: str) -> None:
         cost_usd("", provider, input=0, output=0)
 
 
+def has_price(model: str, provider: str) -> bool:
+    """Whether requests to `model` have a known price."""
+    return cost_usd(model, provider, input=0, output=0) is not None
+
+
 def cost_usd(
     model: str,
     provider: str,

@@ -15,7 +15,7 @@ from typing import Any
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import AgentConfig, Plan
 from devops_bench.matrix.plan import Combo as Planned
-from devops_bench.report import journal, mixed
+from devops_bench.report import costs, journal, mixed
 from devops_bench.report.model import Check, Combo, Made, Run, Tokens, Verdict
 from devops_bench.results.read import read_object, read_rows
 from devops_bench.results.scorekeys import number
@@ -58,7 +58,7 @@ def load_run(run_dir: Path, also: tuple[str, ...] = ()) -> Run:
         notes=plan.notes if plan is not None else (),
         problems=tuple(problems),
         residue=tuple(dict.fromkeys([*facts.residue, *(f"{c.rid}: {line}" for c in combos for line in c.residue)])),
-        warnings=mixed.warnings(combos),
+        warnings=(*mixed.warnings(combos), *costs.warnings(combos)),
         agent_timeout_sec=options.agent_timeout_sec if options else None,
         max_parallel=options.max_parallel if options else None,
         sandbox=options.sandbox if options else None,
@@ -156,7 +156,7 @@ def _combo(run_dir: Path, planned: Planned, facts: journal.Facts, done: bool, pr
     ran = bool(row.get("terminalReason")) or row.get("toolCalls") is not None
     counts = read_tokens(
         {"input": row.get("inputTokens"), "output": row.get("outputTokens"), "cached": row.get("cachedTokens"),
-         "reasoning": row.get("reasoningTokens"), "total": row.get("totalTokens")}
+         "reasoning": row.get("reasoningTokens"), "total": row.get("totalTokens") or end.get("tokens")}
     )  # fmt: skip
     judged = verdict in {Verdict.PASSED, Verdict.FAILED}
     score = number(end.get("score")) if end.get("score") is not None else number(row.get("outcomeScore"))
