@@ -74,7 +74,7 @@ class Default:
 CORES_EACH: Mapping[str, float] = {"openclaw": 2.0}
 
 TABLE: dict[str, Default] = {
-    "max_parallel": Default(3, "combos", "fits 2-4 cores; each kwok plane is about 320 MB", "MAX_PARALLEL", 1),
+    "max_parallel": Default(3, "combos", "fits 2-4 cores; each kwok plane takes 300-460 MB", "MAX_PARALLEL", 1),
     "agent_timeout_matrix": Default(1200, "s", "contract: one agent run in a matrix", "AGENT_TIMEOUT_SEC", 1, False),
     "agent_timeout_bare": Default(
         600, "s", "contract: one agent run by the combo command", "AGENT_TIMEOUT_SEC", 1, False
@@ -130,7 +130,9 @@ TABLE: dict[str, Default] = {
     "plane_ready_timeout": Default(
         90, "s", "10x a slow cold start of a control plane", "BENCH_PLANE_READY_SEC", 1, False
     ),
-    "plane_memory": Default(400 << 20, "bytes", "what one control plane may take: measured about 320 MB, with room"),
+    "plane_memory": Default(
+        480 << 20, "bytes", "what one control plane may take: measured 300 MB idle, 370-460 at work"
+    ),
     "memory_reserve": Default(1 << 30, "bytes", "left to the host beside all planes and agents"),
     "pool_size": Default(2, "planes", "booted ahead; on 2 cores more only competes with combos", "BENCH_POOL_SIZE", 0),
     "setup_timeout": Default(120, "s", "a task's setup", "BENCH_SETUP_TIMEOUT_SEC", 1, False),
