@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from devops_bench.redact import forms
@@ -14,6 +15,16 @@ from devops_bench.redact.rx import Find, Pattern, compile_pattern, finder, has_r
 # Finds that are remembered, and their length (bytes): few ways of writing a value are in use at a time.
 _REMEMBERED: Final = 4096
 _SHORT: Final = 1024
+# How far (bytes) after a find the same one is looked for: output that says one thing over and over.
+_GAP: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Find:
+    """What is known about some bytes that were found: nothing that begins before `skip` in them reaches beyond."""
+
+    label: bytes
+    skip: int
 
 
 class KnownPass:
@@ -28,7 +39,8 @@ class KnownPass:
         self._pieces = [piece for piece, _ in pairs]
         self._base64 = [(form, label) for piece, label in pairs for form in forms.base64_forms(forms.raw(piece))]
         self._labels = [label for _, label in (*pairs, *self._base64)]
-        self._found: dict[bytes, tuple[bytes, int]] = {}
+        self._found: dict[bytes, _Find] = {}
+        self._pairs: dict[tuple[bytes, int], bool] = {}
 
     @functools.cached_property
     def _ways(self) -> list[bytes]:
@@ -39,6 +51,10 @@ class KnownPass:
     def scan(self) -> Pattern:
         """Finds them all."""
         return compile_pattern(b"|".join(self._ways))
+
+    @functools.cached_property
+    def _find(self) -> Find:
+        return finder(self.scan)
 
     @functools.cached_property
     def _unfinished(self) -> Find:
@@ -62,14 +78,48 @@ class KnownPass:
         """The hit, with the name of its value. What begins in it and reaches beyond it is unfinished at its end."""
         found = text[start:end]
         known = self._found.get(found)
-        if known is None:
-            known = self._learn(found)
-        label, skip = known
-        return ((start, end, label, None),), start + skip
+        if known is not None:
+            return self._again(text, start, end, found, known)
+        known = self._learn(found)
+        return ((start, end, known.label, None),), start + known.skip
 
-    def _learn(self, found: bytes) -> tuple[bytes, int]:
+    def _again(self, text: bytes, start: int, end: int, found: bytes, known: _Find) -> tuple[Sequence[Span], int]:
+        """A find that is remembered, and the same again and again if it follows, each time with the same between."""
+        first = (start, end, known.label, None)
+        again = text.find(found, end, end + _GAP + len(found))
+        # A gap that looks like the label would be taken for it.
+        if (
+            again < 0
+            or text.startswith(b"[", end)
+            or not self._follows(text[start : again + len(found)], again - start)
+        ):
+            return (first,), start + known.skip
+        gap = text[end:again]
+        unit, until = gap + found, again + len(found)
+        while text.startswith(unit, until):
+            until += len(unit)
+        last = until - len(found)
+        if not gap:
+            return ((start, until, known.label, None),), last + known.skip
+        between = (gap + known.label) * ((last - again) // len(unit)) + gap
+        return (first, (end, last, between, None), (last, until, known.label, None)), last + known.skip
+
+    def _follows(self, pair: bytes, border: int) -> bool:
+        """Whether the search goes from a find to one at `border`, whatever comes after the two.
+
+        It does if it finds it when that is all, and if nothing before it, nor itself, could go on beyond.
+        """
+        known = self._pairs.get((pair, border))
+        if known is None:
+            known = self._find(pair, 1) == (border, len(pair)) and self.unfinished(pair, 1) > border
+            if len(self._pairs) >= _REMEMBERED:
+                self._pairs.clear()
+            self._pairs[pair, border] = known
+        return known
+
+    def _learn(self, found: bytes) -> _Find:
         index = self._which(found)
-        known = b"[SECRET]" if index is None else self._labels[index], self.unfinished(found, 1)
+        known = _Find(b"[SECRET]" if index is None else self._labels[index], self.unfinished(found, 1))
         if len(self._found) >= _REMEMBERED:
             self._found.clear()
         if len(found) <= _SHORT:
