@@ -27,7 +27,10 @@ class Line:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(as_json: bool) -> int:
-    """Look at clusters, agent programs, sandbox, keys, disk, runs. Changes nothing; exit 0 if all is fine, else 1."""
+    """Look at clusters, agent programs, sandbox, keys, disk, runs. Changes nothing.
+
+    Exit 0: all is fine; 3: something is missing or broken.
+    """
     from devops_bench.cli.keys import with_secrets
     from devops_bench.errors import ExitCode
 
@@ -44,7 +47,7 @@ def command(as_json: bool) -> int:
             click.echo(f"  {'ok  ' if line.ok else 'MISS'} {line.subject}: {line.have}")
             if not line.ok:
                 click.echo(f"       {line.need}{'; ' if line.need and line.fix else ''}{line.fix}")
-    return int(ExitCode.OK if all(line.ok for line in lines) else ExitCode.FAILED)
+    return int(ExitCode.OK if all(line.ok for line in lines) else ExitCode.INVALID)
 
 
 def clusters(env: Mapping[str, str]) -> Iterator[Line]:
