@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .world import PROGRAM, World, assert_no_residue, done, events, of, until, working
+from .world import PROGRAM, World, assert_no_residue, done, events, of, processes, until, working
 
 pytestmark = pytest.mark.sandbox
 WAITING = "for i in $(seq 3000); do sleep 0.1; [ -e go ] && break; done"
@@ -227,6 +227,34 @@ def test_hands_off_restarts_a_dead_supervisor_and_tells_of_the_end(world: World)
     assert run_dir.name in last["text"] and "2 passed" in last["text"] and last["blocks"]
     assert_no_residue(world)
     assert "done" in (run_dir / "keepalive.log").read_text()
+
+
+def test_the_printed_cron_line_revives_a_run_from_an_empty_environment(tmp_path: Path) -> None:
+    world = World(tmp_path / "a place")
+    flags = world.matrix(world.task(before=WAITING))
+    launched = world.call("run", "--hands-off", "--detach", *flags, DEVOPS_BENCH_CACHE=str(world.root / "cache"))
+    (run_dir,) = world.runs.iterdir()
+    working(run_dir)
+    (line,) = [text for text in launched.stderr.splitlines() if text.strip().startswith("cron:")]
+    command = line.split(":", 1)[1].split(None, 5)[5]
+    cron = ["env", "-i", "PATH=/usr/bin:/bin", f"HOME={os.environ['HOME']}", "sh", "-c", command]
+
+    def minute() -> None:
+        ran = subprocess.run(cron, capture_output=True, text=True, timeout=120, cwd="/")
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+    minute()
+    assert not of(run_dir, "resumed"), "its supervisor lives"
+    for pid, words in processes(str(run_dir)):
+        if "supervisor.keepalive" in words:
+            os.kill(pid, signal.SIGKILL)
+    os.kill(json.loads((run_dir / "supervisor.json").read_text())["pid"], signal.SIGKILL)
+    minute()
+    until(lambda: of(run_dir, "adopted"), "it goes on")
+    world.release(RID)
+    done(run_dir)
+    minute()
+    assert_no_residue(world)
 
 
 def test_the_watchdog_leaves_a_stopped_run_alone(world: World) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from devops_bench import paths
+from devops_bench.cli import asking
+from devops_bench.plaintext import counted
 
 DAY = 86400.0
 
@@ -27,26 +29,31 @@ def command(dry_run: bool, runs_older_than: float | None, yes: bool) -> int:
     from devops_bench.errors import ExitCode
 
     root = paths.state_root()
+    old = list(old_runs(paths.runs_root(), runs_older_than)) if runs_older_than is not None else []
+    if old and not dry_run:
+        them = "its results" if len(old) == 1 else "their results"
+        asking.confirm(f"{counted(len(old), 'finished run')} would be removed with {them}", yes)
     left: list[str] = []
     count = 0
     for what, problem in residue(root, dry_run):
         count += 1
-        click.echo(
-            f"{'would remove' if dry_run else 'left' if problem else 'removed'} {what}{problem and f': {problem}'}"
-        )
+        click.echo(told(what, problem, dry_run))
         left += [problem] if problem else []
-    if runs_older_than is not None:
-        old = list(old_runs(paths.runs_root(), runs_older_than))
-        if old and not dry_run and not yes:
-            click.confirm(f"Remove {len(old)} finished runs with their results?", abort=True)
-        for run_dir in old:
-            count += 1
-            if not dry_run:
-                shutil.rmtree(run_dir, ignore_errors=True)
-            click.echo(f"{'would remove' if dry_run else 'removed'} run {run_dir.name}")
+    for run_dir in old:
+        count += 1
+        if not dry_run:
+            shutil.rmtree(run_dir, ignore_errors=True)
+        problem = "it is still there" if not dry_run and run_dir.exists() else ""
+        click.echo(told(f"run {run_dir.name}", problem, dry_run))
+        left += [problem] if problem else []
     if not count:
         click.echo("nothing to remove")
     return int(ExitCode.INVALID if left else ExitCode.OK)
+
+
+def told(what: str, problem: str, dry: bool) -> str:
+    """One line about one thing."""
+    return f"{'would remove' if dry else 'left' if problem else 'removed'} {what}{problem and f': {problem}'}"
 
 
 def residue(root: Path, dry: bool) -> Iterator[tuple[str, str]]:

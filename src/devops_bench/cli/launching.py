@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from devops_bench import paths
+from devops_bench.cli import asking
 from devops_bench.errors import ConfigError, RefusedError
+from devops_bench.plaintext import counted
 
 if TYPE_CHECKING:
     from devops_bench.supervisor.orders import Orders
@@ -93,7 +94,7 @@ def launch(
         keepalive.start(run_dir, full)
     announce(run_dir, as_json, detach)
     if orders.hands_off and not as_json:
-        click.echo(keepalive.advice(run_dir), err=True)
+        click.echo(keepalive.advice(run_dir, env), err=True)
     return 0 if detach else attach(run_dir, as_json)
 
 
@@ -148,11 +149,9 @@ def preflight(plan: Any, env: dict[str, str]) -> None:
 def confirm(plan: Any, yes: bool) -> None:
     """Ask before clusters that cost time or money are made."""
     paid = [combo for combo in plan.combos if combo.provider in {"kind", "gke"}]
-    if not paid or yes:
-        return
-    if not sys.stdin.isatty():
-        raise ConfigError(f"{len(paid)} combos make clusters on kind or gke", fix="confirm with --yes")
-    click.confirm(f"{len(paid)} combos make clusters on kind or gke. Go on?", abort=True)
+    if paid:
+        how = "makes a cluster" if len(paid) == 1 else "make clusters"
+        asking.confirm(f"{counted(len(paid), 'combo')} {how} on kind or gke", yes)
 
 
 def refuse_active(plan: Any, env: dict[str, str]) -> None:
@@ -178,7 +177,8 @@ def smoke_gate(plan: Any, env: dict[str, str], orders: Orders) -> Any:
     if not configs or not orders.smoke:
         return plan
     if orders.smoke == "off":
-        note = f"smoke gate skipped (--no-smoke): {len(configs)} configurations were not tried before the run"
+        which = counted(len(configs), "configuration")
+        note = f"smoke gate skipped (--no-smoke): {which} not tried before the run"
         return replace(plan, notes=(*plan.notes, note))
     for model in first_models(plan, orders.smoke == "real"):
         chosen = [config for config in configs.values() if model is None or _asks(plan, config, model)]

@@ -7,6 +7,8 @@ a person to look at. One per run; it starts nothing but supervisors, and only a 
 from __future__ import annotations
 
 import os
+import pwd
+import shlex
 import shutil
 import signal
 import sys
@@ -33,17 +35,43 @@ def start(run_dir: Path, env: Mapping[str, str]) -> int:
     return launch.detached("devops_bench.supervisor.keepalive", run_dir, LOG, env).pid
 
 
-def advice(run_dir: Path) -> str:
-    """How to keep the run alive across a reboot too: lines to paste."""
-    program = shutil.which("devops-bench") or "devops-bench"
-    stamp = run_dir if run_dir.parent != paths.runs_root() else run_dir.name
-    command = f"{program} resume --keepalive {stamp}"
+def advice(run_dir: Path, env: Mapping[str, str]) -> str:
+    """How to keep the run alive across a reboot too: lines to paste, which need nothing of this shell."""
+    command = shlex.join(revival(run_dir, env))
+    cron = command.replace("%", r"\%")  # an end of line to cron
+    unit = shlex.join(["systemd-run", "--user", "--on-active=60", "--on-unit-active=60"])
     return (
         "a watchdog restarts a dead supervisor until this host goes down; to survive a reboot as well, add one of\n"
-        f"  cron:     * * * * * {command}\n"
-        "  systemd:  systemd-run --user --on-active=60 --on-unit-active=60 "
-        f"--unit=devops-bench-{run_dir.name} {command}"
+        f"  cron:     * * * * * {cron}\n"
+        f"  systemd:  {unit} {shlex.quote(f'--unit=devops-bench-{run_dir.name}')} {command}\n"
+        "keys and other variables of this shell are not known there: keep them in ~/secrets.env"
     )
+
+
+def revival(run_dir: Path, env: Mapping[str, str]) -> list[str]:
+    """The argv that resumes the run when its supervisor is dead, from an environment that holds nothing but HOME.
+
+    Places that are not the defaults there are named in it.
+    """
+    bare = {"HOME": pwd.getpwuid(os.getuid()).pw_dir}
+    roots = {
+        "DEVOPS_BENCH_RUNS": paths.runs_root,
+        "BENCH_RUN_STATE_ROOT": paths.state_root,
+        "DEVOPS_BENCH_CACHE": paths.cache_root,
+    }
+    places = [f"{name}={root(env).absolute()}" for name, root in roots.items() if root(env) != root(bare)]
+    if plane := env.get("DEVOPS_BENCH_KUBE", "").strip():
+        places.append(f"DEVOPS_BENCH_KUBE={Path(plane).expanduser().absolute()}")
+    below = run_dir.absolute().parent == paths.runs_root(env).absolute()
+    stamp = run_dir.name if below else str(run_dir.absolute())
+    return [*(["/usr/bin/env", *places] if places else []), program(), "resume", "--keepalive", stamp]
+
+
+def program() -> str:
+    """`devops-bench` by its full path: that of this environment, which need not be on anybody's PATH."""
+    own = Path(sys.executable).absolute().parent / "devops-bench"
+    found = str(own) if own.is_file() else shutil.which("devops-bench") or sys.argv[0]
+    return str(Path(found).absolute())
 
 
 def over(run_dir: Path) -> str:
