@@ -175,18 +175,14 @@ class Cutter:
         """What is decided, in pieces; with `final` all that is left."""
         text = self._buffer + self._after_swallowing(chunk)
         out: list[bytes] = []
-        clear = self._at
-        while True:
-            stop = len(text) if final else self._pass.unfinished(text, self._at)
-            clear = self._advance(text, stop, clear, out)
-            if len(text) - stop <= WINDOW:
-                break
-            # What begins at `_at` outgrew the window: it is replaced and what follows swallowed, or it is passed by.
-            # And so is what begins soon enough after it to have outgrown the window, too.
-            clear = self._advance(text, max(stop + WINDOW // 2, len(text) - WINDOW), clear, out)
+        stop = len(text) if final else self._pass.unfinished(text, self._at)
+        clear = self._advance(text, stop, self._at, out)
+        if len(text) - stop > WINDOW:
+            # What begins at `stop` outgrew the window: it is replaced and what follows swallowed, or it is passed by.
+            # And so is what begins soon enough after it to have outgrown the window, too. The rest waits.
+            self._advance(text, max(stop + WINDOW // 2, len(text) - WINDOW), clear, out)
             if self._tail and self._covered and self._at + self._covered == len(text):
                 self._at, self._covered, self._swallow = len(text), 0, self._tail
-                break
         if final:
             self._reset()
         else:
