@@ -132,3 +132,12 @@ def test_a_value_over_and_over_leaves_only_what_is_between(encode) -> None:
         for count in (1, 2, 3, 500):
             assert redactor.text((one + gap) * count) == ("[KEY]" + gap) * count
     assert redactor.text(one * 500) == "[KEY]"
+
+
+def test_a_service_account_file_is_held_back_where_it_is_cut_too() -> None:
+    """RE2 refuses one pattern for all beginnings of so much."""
+    value = "".join(random.Random(9).choices('abcdefgh0123456789+/"\\\n{}:, ', k=16_000))
+    redactor = Redactor({"FILE_CREDENTIALS_JSON": value, "OTHER_KEY": "0123456789-other"}, shapes=False)
+    text = f"<{value}> and 0123456789-other.".encode()
+    cuts = [5, 700, 9_000, 15_990, len(text) - 4]
+    assert streamed(redactor, text, cuts) == b"<[FILE_CREDENTIALS_JSON]> and [OTHER_KEY]."

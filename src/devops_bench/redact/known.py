@@ -15,6 +15,8 @@ from devops_bench.redact.rx import Find, Pattern, compile_pattern, finder, has_r
 # Finds that are remembered, and their length (bytes): few ways of writing a value are in use at a time.
 _REMEMBERED: Final = 4096
 _SHORT: Final = 1024
+# RE2 gives up on a pattern with about a million nodes; a service-account file has more. Bytes of one pattern.
+_LARGE: Final = 1 << 19
 # How far (bytes) after a find the same one is looked for: output that says one thing over and over.
 _GAP: Final = 16
 
@@ -57,14 +59,16 @@ class KnownPass:
         return finder(self.scan)
 
     @functools.cached_property
-    def _unfinished(self) -> Find:
+    def _unfinished(self) -> list[Find]:
         begun = [*map(forms.plain_begun, self._pieces), *(form.begun() for form, _ in self._base64)]
-        pattern = b"(?:" + b"|".join(one for one in begun if one) + b")?" + forms.cut(self._pieces) + text_end()
-        if has_re2():
-            return finder(compile_pattern(pattern))
-        # `re` would begin anew at every byte of a run of backslashes.
-        find = finder(compile_pattern(rb"(?<!\\)" + pattern + b"|" + text_end()))
-        return lambda text, at: (at + find(text[at:], 0)[0], len(text))
+        groups, size = [[b""]], 0
+        for one in filter(None, begun):
+            size += len(one)
+            if size > _LARGE:
+                groups, size = [*groups, [b""]], len(one)
+            groups[-1].append(one)
+        cut = forms.cut(self._pieces) + text_end()
+        return [_unfinished(b"(?:" + b"|".join(group[1:]) + b")?" + cut) for group in groups]
 
     @functools.cached_property
     def _which(self) -> Callable[[bytes], int | None]:
@@ -72,7 +76,7 @@ class KnownPass:
 
     def unfinished(self, text: bytes, at: int) -> int:
         """Where, from `at` on, the leftmost value begins that more input could finish; the end of the text if none."""
-        return self._unfinished(text, at)[0]
+        return min([find(text, at)[0] for find in self._unfinished])
 
     def resolve(self, text: bytes, start: int, end: int) -> tuple[Sequence[Span], int]:
         """The hit, with the name of its value. What begins in it and reaches beyond it is unfinished at its end."""
@@ -125,3 +129,11 @@ class KnownPass:
         if len(found) <= _SHORT:
             self._found[found] = known
         return known
+
+
+def _unfinished(pattern: bytes) -> Find:
+    if has_re2():
+        return finder(compile_pattern(pattern))
+    # `re` would begin anew at every byte of a run of backslashes.
+    find = finder(compile_pattern(rb"(?<!\\)" + pattern + b"|" + text_end()))
+    return lambda text, at: (at + find(text[at:], 0)[0], len(text))
