@@ -129,3 +129,23 @@ def test_what_a_secret_holds_never_reaches_a_reason(op: Op, across: Across | Non
     verdict = judge(found, Expectation("data.password", op, "x", across), "nothing")
     assert "aHVudGVyMg" not in verdict.reason
     assert "shop/db" in verdict.reason or verdict.status is PASS
+
+
+@pytest.mark.parametrize(
+    ("body", "want", "reason"),
+    [
+        ("worker_connections 5\n", Expectation(None, Op.MATCHES, "_connections 9"),
+         'web: wanted text matches "_connections 9", found "worker_connections 5\\n"'),
+        ({"a": 1}, Expectation("a", Op.GTE, 3), "web: wanted a gte 3, found 1"),
+        ({"a": 1}, Expectation("b", Op.EXISTS), "web: wanted b there, found nothing"),
+        ({"a": 1}, Expectation(None, Op.ABSENT), "web: wanted absent, found it"),
+        ({"a": 1}, Expectation(None, Op.CONTAINS, "b"), 'web: wanted object contains "b", found {"a": 1}'),
+        ({"a": 1}, Expectation("a", Op.EQ, 3, Across.EVERY), "wanted a eq 3 for every one, 1 of 1 is not: web has 1"),
+        ({"a": 1}, Expectation("a", Op.EQ, 1, Across.NONE), "wanted a eq 1 for none, 1 of 1 is: web has 1"),
+    ],
+)  # fmt: skip
+def test_a_failed_comparison_says_what_was_wanted_and_what_was_found(
+    body: object, want: Expectation, reason: str
+) -> None:
+    verdict = judge([Document("web", body)], want, "nothing there")
+    assert (verdict.status, verdict.reason) == (FAIL, reason)

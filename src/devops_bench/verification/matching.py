@@ -30,10 +30,13 @@ class Expectation:
     value: Any = None
     across: Across | None = None
 
-    def said(self) -> str:
-        """For reasons: `spec.replicas gte 3`."""
-        tail = "" if self.op in {Op.EXISTS, Op.ABSENT} else f" {show(self.value)}"
-        return f"{self.path or 'object'} {self.op}{tail}"
+    def said(self, about: Document) -> str:
+        """For reasons: `spec.replicas gte 3`, `text matches "ready"`, `absent`."""
+        if self.op in {Op.EXISTS, Op.ABSENT}:
+            there = "there" if self.op is Op.EXISTS else "absent"
+            return f"{self.path} {there}" if self.path else there
+        subject = self.path or ("text" if isinstance(about.body, str) else "object")
+        return f"{subject} {self.op} {show(self.value)}"
 
 
 def judge(documents: Sequence[Document], want: Expectation, nothing: str) -> Verdict:
@@ -58,22 +61,24 @@ def judge(documents: Sequence[Document], want: Expectation, nothing: str) -> Ver
             names = ", ".join(document.name for document, _, _ in verdicts[:3])
             return failed(f"{len(verdicts)} matches ({names} ...) where one is expected; set across_matches")
         document, value, good = verdicts[0]
+        if not good:
+            return failed(f"{document.name}: wanted {want.said(document)}, found {_found(document, value, want)}")
         tail = f", found {_shown(document, value)}" if want.path else ""
-        text = f"{document.name}: {want.said()}{tail}"
-        return passed(text) if good else failed(text)
+        return passed(f"{document.name}: {want.said(document)}{tail}")
+    said = want.said(documents[0])
     if want.across is Across.EVERY:
         bad = [(document, value) for document, value, good in verdicts if not good]
         if bad:
-            return failed(f"{len(bad)} of {len(verdicts)} not {want.said()}: {_listed(bad)}")
-        return passed(f"all {len(verdicts)} are {want.said()}")
+            return failed(f"wanted {said} for every one, {_some(bad, verdicts)} not: {_listed(bad)}")
+        return passed(f"{said} for {len(verdicts)} of {len(verdicts)}")
     hits = [
         (document, value)
         for document, value, good in verdicts
         if good and (value is not MISSING or want.op is Op.ABSENT)
     ]
     if hits:
-        return failed(f"{len(hits)} of {len(verdicts)} are {want.said()}: {_listed(hits)}")
-    return passed(f"none of {len(verdicts)} is {want.said()}")
+        return failed(f"wanted {said} for none, {_some(hits, verdicts)}: {_listed(hits)}")
+    return passed(f"{said} for none of {len(verdicts)}")
 
 
 def _values(documents: Sequence[Document], path: str | None) -> list[tuple[Document, Any]]:
@@ -81,6 +86,15 @@ def _values(documents: Sequence[Document], path: str | None) -> list[tuple[Docum
         return [(document, document.body) for document in documents]
     compiled = compile_path(path)
     return [(document, value) for document in documents for value in compiled.values(document.body)]
+
+
+def _some(some: Sequence[Any], whole: Sequence[Any]) -> str:
+    return f"{len(some)} of {len(whole)} {'is' if len(some) == 1 else 'are'}"
+
+
+def _found(document: Document, value: Any, want: Expectation) -> str:
+    """What was there instead; an object that should not be there is not told as a whole."""
+    return "it" if want.path is None and want.op is Op.ABSENT else _shown(document, value)
 
 
 def _listed(items: Sequence[tuple[Document, Any]]) -> str:

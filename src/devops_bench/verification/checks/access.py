@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from devops_bench.kube import KubeClient
+from devops_bench.plaintext import counted
 from devops_bench.tasks.checks import Access, Request
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
@@ -29,8 +30,8 @@ def access(check: Access, scope: Scope) -> Verdict:
         if bool(status.get("allowed")) is not allowed:
             wrong.append(f"{'must' if allowed else 'may not'} {said(item)}")
     if wrong:
-        return failed(f"{check.user}: {len(wrong)} of {len(wanted)} rights are wrong: {'; '.join(wrong[:3])}")
-    return passed(f"{check.user}: all {len(wanted)} rights are as wanted")
+        return failed(f"{check.user}: {len(wrong)} of {counted(len(wanted), 'right')} wrong: {'; '.join(wrong[:3])}")
+    return passed(f"{check.user}: {len(wanted)} of {counted(len(wanted), 'right')} as wanted")
 
 
 def attributes(requests: Sequence[Request]) -> Iterator[dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from devops_bench.plaintext import counted
 from devops_bench.tasks.checks import PodHealthy, ScalingComplete
 from devops_bench.verification.checks.resources import select
 from devops_bench.verification.scope import Scope
@@ -22,8 +23,8 @@ def pod_healthy(check: PodHealthy, scope: Scope) -> Verdict:
         return failed(f"no pod with {check.selector} in {namespace}")
     sick = [f"{pod['metadata']['name']} {trouble}" for pod in pods if (trouble := pod_trouble(pod))]
     if sick:
-        return failed(f"{len(sick)} of {len(pods)} pods not healthy: {', '.join(sick[:3])}")
-    return passed(f"all {len(pods)} pods are ready")
+        return failed(f"{len(sick)} of {counted(len(pods), 'pod')} not healthy: {', '.join(sick[:3])}")
+    return passed(f"{len(pods)} of {counted(len(pods), 'pod')} ready")
 
 
 def pod_trouble(pod: dict[str, Any]) -> str:
