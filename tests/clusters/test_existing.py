@@ -16,8 +16,11 @@ import pytest
 from devops_bench import clusters
 from devops_bench.clusters import existing, kwok, namespaces
 from devops_bench.clusters.grants import grant_agent
+from devops_bench.combo import world
+from devops_bench.combo.world import World
 from devops_bench.errors import ConfigError, RefusedError, TaskError
 from devops_bench.kube import KubeClient, KubeForbidden, KubeNotFound
+from devops_bench.tasks.loader import load_task
 from devops_bench.tasks.spec import ClusterNeeds, NodeGroup
 
 NAME = "c00000bb-eval"
@@ -124,6 +127,32 @@ def test_what_a_killed_attempt_left_is_replaced(env: dict[str, str], tmp_path: P
     assert namespaces.remove(root, name)
     assert not namespaces.remove(root, name)
     assert not [line for line in existing.Existing(env).residue(name, tmp_path / "rid") if "namespace" in line]
+
+
+@pytest.mark.kwok
+def test_a_namespace_that_is_kept_is_told_and_what_goes_all_the_same_is_not(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    name = "c00000ff-eval"
+    provider = existing.Existing(env)
+    cluster = provider.create(name, ClusterNeeds(), tmp_path / "rid")
+    task = load_task(Path(__file__).parents[2] / "tasks" / "common" / "opa-remediation" / "task.yaml", key="t")
+    here = World(task, task, cluster, provider, tmp_path / "rid", tmp_path, tmp_path, None)
+    assert world.teardown(here, keep=True) == []
+    world.remove_state(tmp_path / "rid")
+    assert world.kept(here) == [f"kept (BENCH_NO_TEARDOWN): namespace {name} (Active) in context team"]
+    assert world.teardown(here, keep=False) == [] and world.kept(here) == []
+
+
+@pytest.mark.kwok
+def test_an_embedded_control_plane_is_taken_away_even_if_it_was_to_be_kept(kube: Path, tmp_path: Path) -> None:
+    variables = {**os.environ, "BENCH_RUN_STATE_ROOT": str(tmp_path / "state"), "DEVOPS_BENCH_KUBE": str(kube)}
+    provider = clusters.get("kwok", variables)
+    task = load_task(Path(__file__).parents[2] / "tasks" / "common" / "opa-remediation" / "task.yaml", key="t")
+    cluster = provider.create("c00000ab-eval", ClusterNeeds(), tmp_path / "rid")
+    here = World(task, task, cluster, provider, tmp_path / "rid", tmp_path, tmp_path, None)
+    assert provider.residue("c00000ab-eval", tmp_path / "rid")
+    assert world.teardown(here, keep=True) == [] and world.kept(here) == []
 
 
 @pytest.mark.kwok

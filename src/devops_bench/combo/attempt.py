@@ -183,6 +183,8 @@ class Attempt:
             self._failed(error)
             score, passed, failed_in = None, False, Phase.RECORD
         self.residue += world.remove_state(world.state_dir_of(self.request))
+        if here is not None and self.request.plan.options.no_teardown:
+            self.residue += world.kept(here)
         return self._outcome(failed_in, score, passed)
 
     def _outcome(self, failed_in: Phase, score: float | None, passed: bool) -> Outcome:

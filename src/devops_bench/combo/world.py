@@ -15,7 +15,7 @@ from devops_bench.clusters import needs as cluster_needs
 from devops_bench.clusters.base import Cluster
 from devops_bench.combo import scratch
 from devops_bench.combo.request import Request
-from devops_bench.errors import TaskError
+from devops_bench.errors import BenchError, TaskError
 from devops_bench.kube.client import KubeClient
 from devops_bench.tasks.fingerprint import content_hash
 from devops_bench.tasks.loader import load_task
@@ -23,6 +23,7 @@ from devops_bench.tasks.placeholders import fill
 from devops_bench.tasks.spec import TaskSpec
 
 AUDIT_COPY = "audit.raw"
+EMBEDDED = frozenset({"kwok"})
 
 
 @dataclass(slots=True)
@@ -127,11 +128,23 @@ def keep_audit(world: World) -> Path | None:
 
 
 def teardown(world: World, keep: bool) -> list[str]:
-    """Take the cluster away, unless the user wants to `keep` it; one line for each thing that is left of it."""
+    """Take the cluster away, unless the user wants to `keep` it; one line for each thing that is left of it.
+
+    An embedded control plane ends with this process and cannot be kept.
+    """
     if world.kube is not None:
         world.kube.close()
-    if keep:
+    if keep and world.provider.name not in EMBEDDED:
         return []
     world.provider.destroy(world.cluster)
     left: list[str] = world.provider.residue(world.cluster.name, world.state_dir)
     return left
+
+
+def kept(world: World) -> list[str]:
+    """One line for each thing that the user wanted to keep and that is still there, once the private state is gone."""
+    try:
+        left: list[str] = world.provider.residue(world.cluster.name, world.state_dir)
+    except (BenchError, OSError) as error:
+        left = [f"cluster {world.cluster.name}, as far as is known: {error}"]
+    return [f"kept (BENCH_NO_TEARDOWN): {line}" for line in left]
