@@ -109,6 +109,16 @@ def test_markdown_shows_everything_in_tables(run: Run) -> None:
     assert "19/21 scored" in text
 
 
+@pytest.mark.parametrize(("hint", "end"), [("Restart it.", "Fix: Restart it."), ("Restart it", "Fix: Restart it.")])
+def test_a_hint_in_markdown_ends_with_one_full_stop(tmp_path: Path, hint: str, end: str) -> None:
+    folder = RunFolder(tmp_path)
+    bad = check("drain", "fail", reason="the node is not drained.", failure_hint=hint)
+    folder.attempt(folder.add(combo("kwok/t", "m", "api")), state="failed", score=0.0, checks=[bad])
+    folder.finish()
+    (line,) = [one for one in to_markdown(load_run(folder.path)).splitlines() if "Fix:" in one]
+    assert line.endswith(f"drain: the node is not drained. {end}")
+
+
 def test_markdown_of_hostile_text_is_only_text(evil: Run) -> None:
     text = to_markdown(evil)
     assert "<b>" not in text.replace("\\<b\\>", "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from io import StringIO
 from pathlib import Path
@@ -98,3 +100,23 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str], state: s
     run.attempt(run.add(combo("b", "m", "api")), state=state, score=0.5)
     run.attempt(run.add(combo("c", "m", "api")), state="failed" if code == 3 else "scored")
     assert report(capsys, str(run.finish()), "--exit-code")[0] == code
+
+
+@pytest.mark.parametrize(
+    ("module", "args", "words"),
+    [
+        ("devops_bench.report", ["NOSUCH"], "no such folder"),
+        ("devops_bench.report", [], "python -m devops_bench.report RUN_DIR"),
+        ("devops_bench.supervisor", [], "devops-bench run"),
+        ("devops_bench.supervisor.keepalive", [], "devops-bench run"),
+    ],
+)
+def test_inner_programs_that_are_called_by_hand_say_one_line(
+    tmp_path: Path, module: str, args: list[str], words: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *args], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("error: ") and words in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -55,7 +55,7 @@ def test_a_score_of_zero_is_shown_as_zero(plain: str) -> None:
 
 def test_totals_show_their_denominators(plain: str) -> None:
     assert "19/21 scored: 13 passed, 6 failed; not scored: 1 invalid, 1 unfinished" in plain
-    assert "retries: 1 further attempts" in plain
+    assert "retries: 1 further attempt\n" in plain
     assert "(known for 13/21 combos)" in plain
 
 

@@ -179,7 +179,7 @@ def test_it_runs_as_a_module(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "devops_bench.results.aggregate", str(tmp_path), "--run-id", RUN]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 rows of 1 setups from 1 files" in done.stdout
+    assert "1 row of 1 setup from 1 file:" in done.stdout
     assert rows(tmp_path)[0]["runId"] == RUN
     missing = subprocess.run([*command[:3]], capture_output=True, text=True, check=False)
     assert missing.returncode == 2

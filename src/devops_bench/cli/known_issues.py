@@ -11,7 +11,7 @@ import click
 
 from devops_bench import paths
 from devops_bench.errors import ConfigError
-from devops_bench.plaintext import one_line
+from devops_bench.plaintext import counted, one_line
 from devops_bench.settings import FailureClass, Phase
 
 STDIN_MAX = 8 << 20
@@ -56,7 +56,7 @@ def list_rows(klass: str | None, phase: str | None, as_json: bool, path: Path | 
         return 0
     for row in rows:
         click.echo(f"{row.line:>4}  {row.klass.value:<11}  {row.symptom.split(':', 1)[0]}: {row.action}")
-    click.echo(f"{len(rows)} rows in {known.path}")
+    click.echo(f"{counted(len(rows), 'row')} in {known.path}")
     return 0
 
 
@@ -161,6 +161,7 @@ def check(path: Path | None) -> int:
     for line in found:
         click.echo(line, err=True)
     if found:
-        raise ConfigError(f"{len(found)} rows may not stand as they are", where=target, fix="correct them")
-    click.echo(f"{target}: {len(known.rows)} rows, {sum(len(row.signatures) for row in known.rows)} signatures: fine")
+        raise ConfigError(f"{counted(len(found), 'row')} may not stand as written", where=target, fix="correct them")
+    signatures = sum(len(row.signatures) for row in known.rows)
+    click.echo(f"{target}: {counted(len(known.rows), 'row')}, {counted(signatures, 'signature')}: fine")
     return 0

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from devops_bench.plaintext import counted
+
 
 @click.group()
 def command() -> None:
@@ -31,7 +33,7 @@ def serve(scenarios: Path, port: int, token: str | None) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with ScriptedServer(scenarios, port=port, token=token) as server:
-        click.echo(f"serving {len(server.scenarios)} scenarios on {server.url}")
+        click.echo(f"serving {counted(len(server.scenarios), 'scenario')} on {server.url}")
         for name in sorted(server.scenarios):
             click.echo(f"  scripted:{name}")
         click.echo(f"Gemini {server.url}  Anthropic {server.url}  OpenAI {server.url}/v1")
@@ -58,5 +60,7 @@ def check(files: tuple[Path, ...]) -> int:
                 click.echo(f"error: {error.message()}", err=True)
                 continue
             turns = sum(len(section.turns) for section in one.sections)
-            click.echo(f"{path}: scripted:{one.name}, {len(one.sections)} sections, {turns} turns")
+            click.echo(
+                f"{path}: scripted:{one.name}, {counted(len(one.sections), 'section')}, {counted(turns, 'turn')}"
+            )
     return int(ExitCode.USAGE if wrong else ExitCode.OK)

@@ -12,6 +12,7 @@ import click
 from devops_bench import paths
 from devops_bench.cli.launching import launch
 from devops_bench.errors import ConfigError
+from devops_bench.plaintext import counted
 
 if TYPE_CHECKING:
     from devops_bench.matrix.plan import Plan
@@ -88,7 +89,7 @@ def again(run_dir: Path, rids: set[str]) -> Plan:
             hashes[combo.task_key] = content_hash(folder)
             if old.task_hashes.get(combo.task_key) not in {None, hashes[combo.task_key]}:
                 changed.append(combo.task_key)
-    notes = [f"retry of {run_dir.name}: {len(combos)} of {len(old.combos)} combos"]
+    notes = [f"retry of {run_dir.name}: {len(combos)} of {counted(len(old.combos), 'combo')}"]
     if changed:
         notes.append(f"changed since then, so not comparable: {', '.join(changed)}")
     return replace(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from devops_bench.cli.authoring import calibrate, import_, new, one_task, sandbox_mode, try_
-from devops_bench.plaintext import columns
+from devops_bench.plaintext import columns, counted
 
 if TYPE_CHECKING:
     from devops_bench.proofs.engine import CaseReport, TaskReport
@@ -147,7 +147,7 @@ def review(paths: tuple[str, ...], as_json: bool, github: bool, show_rules: bool
     else:
         for finding in findings:
             click.echo(annotation(finding) if github else line(finding, Path.cwd()))
-        click.echo(f"{len(found)} tasks reviewed, {len(findings)} findings", err=True)
+        click.echo(f"{counted(len(found), 'task')} reviewed, {counted(len(findings), 'finding')}", err=True)
     return 1 if findings else 0
 
 

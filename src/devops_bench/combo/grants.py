@@ -18,6 +18,7 @@ from devops_bench.combo.failure import Failure
 from devops_bench.gateway.model.offers import provider_tools
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.wire import Conversation, Offered
+from devops_bench.plaintext import counted
 from devops_bench.settings import FailureClass
 
 MISSING, LEAKED = "grant-missing", "grant-leaked"
@@ -92,7 +93,7 @@ def check(promise: Promise, said: Conversation, body: bytes) -> Flaw | None:
     there = {name for tool, names in offered if tool.name not in deferred for name in names}
     hidden = [name for name in promise.mcp if _plain(name) not in there]
     if hidden:
-        how = f"{len(hidden)} of the MCP server's {len(promise.mcp)} tools"
+        how = f"{len(hidden)} of the MCP server's {counted(len(promise.mcp), 'tool')}"
         return Flaw(MISSING, f"+mcp: the model's first request lacks {how}: {_some(hidden)}")
     unseen = [name for name in promise.skills if not _word(name, text)]
     if unseen:

@@ -19,6 +19,7 @@ from typing import Any
 from devops_bench.integrity.claims import WRITE_VERBS
 from devops_bench.integrity.findings import Category, Field, Finding, Severity, excerpt
 from devops_bench.models.exchange import AskedCall, Exchange
+from devops_bench.plaintext import counted
 
 MAX_FINDINGS = 20
 LATE_SEC = 2.0
@@ -254,7 +255,7 @@ def _mcp(told: Sequence[Told], seen: Witnesses) -> Iterator[Finding]:
     answered = Counter(plain_name(call.name, server) for call in calls if call.status == _OK)
     for name in sorted(every.keys() | came.keys()):
         if came[name] < answered[name] or (seen.settled and came[name] > every[name]):
-            line = f"{name}: the transcript tells {every[name]} calls, {came[name]} reached the MCP server"
+            line = f"{name}: the transcript tells {counted(every[name], 'call')}, {came[name]} reached the MCP server"
             index = next((at for at, call in enumerate(told) if plain_name(call.name, server) == name), None)
             yield _finding(Disagreement.MCP_COUNT, index, name, line)
 
@@ -269,11 +270,13 @@ def _changes(told: Sequence[Told], seen: Witnesses) -> Iterator[Finding]:
     for user, explained, how in ((shell, acted, "shell"), (server, called, "MCP")):
         own = [change for change in seen.changes or () if change.user.rpartition(":")[2] == user]
         if own and not explained:
-            line = f"{len(own)} changes by {user} without any {how} call, the first: {own[0].verb} {own[0].what}"
+            what = f"the first: {own[0].verb} {own[0].what}"
+            line = f"{counted(len(own), 'change')} by {user} without any {how} call, {what}"
             yield _finding(Disagreement.CHANGE_WITHOUT_CALL, None, None, line)
         late = [one for one in own if seen.ended and one.time and one.time > seen.ended + LATE_SEC]
         if late:
-            line = f"{len(late)} changes by {user} after the agent's end, the first: {late[0].verb} {late[0].what}"
+            what = f"the first: {late[0].verb} {late[0].what}"
+            line = f"{counted(len(late), 'change')} by {user} after the agent's end, {what}"
             yield _finding(Disagreement.CHANGE_AFTER_END, None, None, line)
 
 

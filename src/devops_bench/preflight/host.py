@@ -16,6 +16,7 @@ from devops_bench.clusters.host import look as measure
 from devops_bench.matrix.findings import Finding, Level
 from devops_bench.matrix.plan import Plan
 from devops_bench.paths import runs_root, state_root
+from devops_bench.plaintext import counted
 from devops_bench.settings import CORES_EACH
 
 MIB = 1 << 20
@@ -72,7 +73,8 @@ def _disk(plan: Plan, host: Host) -> list[Finding]:
         what = f"{host.disk_free // MIB} MiB of disk are free, a run needs at least {DISK_LEAST // MIB} MiB"
         return [Finding(Level.ERROR, what, "free some, or set DEVOPS_BENCH_RUNS", str(host.disk_path))]
     if host.disk_free < DISK_LEAST + need:
-        what = f"{len(plan.combos)} combos may take {need // MIB} MiB of disk, {host.disk_free // MIB} MiB are free"
+        who = counted(len(plan.combos), "combo")
+        what = f"{who} may take {need // MIB} MiB of disk, {host.disk_free // MIB} MiB are free"
         return [Finding(Level.WARNING, what, "free some, or set DEVOPS_BENCH_RUNS", str(host.disk_path))]
     return []
 
@@ -83,7 +85,8 @@ def _memory(plan: Plan, host: Host, env: Mapping[str, str]) -> list[Finding]:
     need = _memory_of(plan, lanes, env)
     if need <= host.memory_available:
         return []
-    what = f"{lanes} combos at once may take {need // MIB} MiB of memory, {host.memory_available // MIB} MiB are free"
+    who = counted(lanes, "combo")
+    what = f"{who} at once may take {need // MIB} MiB of memory, {host.memory_available // MIB} MiB are free"
     fits = next((n for n in range(lanes - 1, 0, -1) if _memory_of(plan, n, env) <= host.memory_available), 0)
     if not fits:
         return [Finding(Level.ERROR, f"{what}: not even one fits", "free memory, or use a larger host")]

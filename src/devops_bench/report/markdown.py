@@ -47,8 +47,8 @@ def to_markdown(run: Run) -> str:
     if found := table.failures(run):
         out += ["", "## Not passed", ""]
         for combo, why in found:
-            fix = f" Fix: {escape(why.fix)}." if why.fix else ""
-            out.append(f"- **{escape(combo.label)}** · {escape(combo.setup)}: {escape(why.line)}.{fix}")
+            fix = f" Fix: {_sentence(why.fix)}" if why.fix else ""
+            out.append(f"- **{escape(combo.label)}** · {escape(combo.setup)}: {_sentence(why.line)}{fix}")
     for title, lines in (
         ("Aimed at clusters of others", run.guarded),
         ("Left behind by teardown", run.residue),
@@ -57,6 +57,12 @@ def to_markdown(run: Run) -> str:
         if lines:
             out += ["", f"## {title}", "", *(f"- {escape(line)}" for line in lines)]
     return "\n".join(out) + "\n"
+
+
+def _sentence(text: str) -> str:
+    """With one full stop at its end, unless it ends otherwise."""
+    shown = escape(text)
+    return shown if shown.endswith((".", "\\!", "?", ":", "…")) else f"{shown}."
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

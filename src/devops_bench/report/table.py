@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from devops_bench.plaintext import counted
 from devops_bench.report import ranking, texts, verdicts
 from devops_bench.report.model import Combo, Run, Verdict
 
@@ -56,11 +57,10 @@ def totals(run: Run) -> list[str]:
     lines = [f"{of_plan}: {', '.join(parts)}; not scored: {', '.join(rest)}"]
     retried = sum(max(combo.attempts - 1, 0) for combo in run.combos)
     if retried:
-        lines.append(f"retries: {retried} further attempts")
+        lines.append(f"retries: {counted(retried, 'further attempt')}")
     cost, known = run.cost
-    lines.append(
-        f"cost: {texts.usd(cost)}" + (f" (known for {known}/{run.planned} combos)" if cost is not None else "")
-    )
+    of_how_many = f" (known for {known}/{counted(run.planned, 'combo')})" if cost is not None else ""
+    lines.append(f"cost: {texts.usd(cost)}{of_how_many}")
     return lines + [f"warning: {texts.plain(line, 600)}" for line in run.warnings]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from devops_bench.errors import BenchError, ConfigError, ExitCode
 from devops_bench.paths import atomic_write, private_dir
+from devops_bench.plaintext import counted
 from devops_bench.results.jsontext import dumps
 from devops_bench.results.manifest import SCHEMA_VERSION
 from devops_bench.results.read import read_manifest, read_rows
@@ -167,7 +168,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for line in batch.warnings:
         print(f"warning: {line}", file=sys.stderr)
     setups = len(batch.manifests)
-    print(f"{len(batch.rows)} rows of {setups} setups from {batch.files} files: {(args.out or args.root) / ROWS}")
+    print(
+        f"{counted(len(batch.rows), 'row')} of {counted(setups, 'setup')} from {counted(batch.files, 'file')}: "
+        f"{(args.out or args.root) / ROWS}"
+    )
     return int(ExitCode.OK)
 
 

@@ -29,6 +29,9 @@ _answered = False
 
 def main() -> int:
     """Run the supervisor; returns its exit code."""
+    if len(sys.argv) != 3:
+        print("error: this is started by `devops-bench run` and `resume`, not by hand", file=sys.stderr)
+        return int(ExitCode.USAGE)
     run_dir, ready_fd = Path(sys.argv[1]), int(sys.argv[2])
     os.set_inheritable(ready_fd, False)
     try:

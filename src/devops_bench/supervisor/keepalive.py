@@ -18,7 +18,8 @@ from pathlib import Path
 
 from devops_bench import paths, settings
 from devops_bench.combo.token import take_token
-from devops_bench.errors import BenchError, RefusedError
+from devops_bench.errors import BenchError, ExitCode, RefusedError
+from devops_bench.plaintext import counted
 from devops_bench.process import boottime, wait_ended
 from devops_bench.supervisor import collect, launch, locks, snapshot, summary
 from devops_bench.supervisor.notify import Kind, Target, message, send
@@ -96,7 +97,7 @@ def watch(run_dir: Path, env: Mapping[str, str]) -> str:
         now = boottime()
         restarts = [moment for moment in restarts if now - moment < HOUR]
         if len(restarts) >= most:
-            return f"given up after {len(restarts)} restarts in an hour"
+            return f"given up after {counted(len(restarts), 'restart')} in an hour"
         time.sleep(PAUSE * 2 ** len(restarts))
         restarts.append(now)
         try:
@@ -125,6 +126,9 @@ def _wait_for_supervisor(run_dir: Path) -> None:
 
 def main() -> int:
     """Entry; 0 when the run ended by itself."""
+    if len(sys.argv) != 2:
+        print("error: this is started by `devops-bench run` and `resume`, not by hand", file=sys.stderr)
+        return int(ExitCode.USAGE)
     run_dir, env = Path(sys.argv[1]), dict(os.environ)
     held = take_token(f"keepalive {run_dir}", paths.state_root(env))
     if held is None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from devops_bench.combo.events import now
-from devops_bench.plaintext import one_line
+from devops_bench.plaintext import counted, one_line
 from devops_bench.settings import ComboState
 from devops_bench.supervisor import forecast
 from devops_bench.supervisor.state import RunState
@@ -55,7 +55,7 @@ def describe(state: RunState, event: Mapping[str, Any]) -> str | None:
 def _describe(state: RunState, event: Mapping[str, Any]) -> str | None:
     name, rid = event["event"], event.get("rid", "")
     if name == "launched":
-        return f"launched: {len(event['rids'])} combos"
+        return f"launched: {counted(len(event['rids']), 'combo')}"
     if name == "combo_started":
         attempt = f" (attempt {event['attempt']})" if event["attempt"] > 1 else ""
         return f"started {rid}{attempt}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from devops_bench.kube import Deadline
+from devops_bench.plaintext import counted
 from devops_bench.tasks.spec import Entry, Mode, Role
 from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.context import VerifyContext
@@ -53,7 +54,7 @@ class HoldTrack:
             return errored("it was never sampled")
         last = self.samples[-1][1]
         if all(status is Status.ERROR for status in statuses):
-            return errored(f"all {len(statuses)} samples errored: {last.reason}")
+            return errored(f"{len(statuses)} of {counted(len(statuses), 'sample')} errored: {last.reason}")
         if len(statuses) > 1 and statuses[-2:] == [Status.ERROR] * 2:
             return errored(f"the last two samples errored: {last.reason}")
         observed = self._observed()
@@ -61,7 +62,7 @@ class HoldTrack:
             return errored(
                 f"observed for {observed:.1f} s of {self.required_sec:g} s: the time for verification was used up"
             )
-        return passed(f"held in {statuses.count(Status.PASS)} samples over {observed:.1f} s")
+        return passed(f"held in {counted(statuses.count(Status.PASS), 'sample')} over {observed:.1f} s")
 
     def report(self) -> HoldReport:
         """The `hold_*` fields of the record."""

@@ -20,6 +20,7 @@ from devops_bench.gateway.mcp.policy import Policy
 from devops_bench.gateway.mcp.record import McpRecord
 from devops_bench.gateway.mcp.session import Session
 from devops_bench.gateway.mcp.types import McpCall, McpLimits, McpProblem, OnEvent, ProblemKind
+from devops_bench.plaintext import counted
 
 TOKEN_SEC = 10.0  # a connection that does not show its token within this is closed
 SLOW_SEC = 1.0  # a server that takes longer to start has a spare instance at all times
@@ -197,7 +198,7 @@ class Serving:
         finally:
             self._active -= 1
             if session.ignored:
-                detail = f"{session.ignored} lines of the server were no JSON-RPC"
+                detail = f"{counted(session.ignored, 'line')} of the server without JSON-RPC"
                 self.on_event("mcp_server", {"state": "noise", "detail": detail})
             if instance is not None:
                 await asyncio.shield(self._done(instance))

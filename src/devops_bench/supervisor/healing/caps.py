@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from devops_bench.plaintext import counted
 from devops_bench.supervisor.healing.spend import Spend
 from devops_bench.supervisor.schedule.rules import Budget
 
@@ -46,7 +47,7 @@ class Ledger:
         if self.tried[signature] >= self.caps.per_signature:
             return f"a fix for {signature} was tried already"
         if self.tried.total() >= self.caps.fixes:
-            return f"{self.caps.fixes} fixes were tried in this run"
+            return f"{counted(self.caps.fixes, 'fix', 'fixes')} tried in this run, the most"
         if self.seconds >= self.caps.all:
             return f"fixing took {self.seconds:.0f} s in this run"
         return ""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from devops_bench.plaintext import counted
 from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor.schedule.jobs import Job
 from devops_bench.supervisor.schedule.limits import Gate, LimitChange
@@ -163,7 +164,7 @@ class Scheduler:
         count = self._streak[1] + 1 if breaking and name == self._streak[0] else int(breaking)
         self._streak = (name, count)
         if count >= self.rules.breaker and self.halt is None:
-            reason = f"{count} combos in a row are invalid for one reason ({name}); correct it, then resume"
+            reason = f"{counted(count, 'combo')} in a row invalid for one reason ({name}); correct it, then resume"
             self.halt = Halt(HaltKind.BREAKER, reason)
         return change
 
