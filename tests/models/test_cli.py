@@ -19,7 +19,7 @@ def test_check_names_what_is_right_and_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("turns:\n - shel: x\n")
     done = CliRunner().invoke(command, ["check", str(tmp_path)], standalone_mode=False)
     assert done.return_value == 2
-    assert "good.yaml: scripted:good, 1 sections, 2 turns" in done.stdout
+    assert "good.yaml: scripted:good, 1 section, 2 turns" in done.stdout
     assert f"error: {tmp_path}/bad.yaml:2: unknown key" in done.stderr
     done = CliRunner().invoke(command, ["check", str(tmp_path / "good.yaml")], standalone_mode=False)
     assert done.return_value == 0
