@@ -219,19 +219,19 @@ def mib(*parts: int) -> int:
 
 
 def test_memory_that_fits_fewer_combos_names_how_many() -> None:
-    # A reserve of 1 GiB, two planes ahead of 400 MiB, then 400 + 120 MiB for each combo.
-    assert judged(many(), memory_available=mib(1024, 800, 3 * 520)) == []
-    (finding,) = judged(many(), memory_available=mib(1024, 800, 3 * 520 - 1))
-    assert finding.line() == "3 combos at once may take 3384 MiB of memory, 3383 MiB are free; set MAX_PARALLEL=2"
+    # A reserve of 1 GiB, two planes ahead of 480 MiB, then 480 + 120 MiB for each combo.
+    assert judged(many(), memory_available=mib(1024, 960, 3 * 600)) == []
+    (finding,) = judged(many(), memory_available=mib(1024, 960, 3 * 600 - 1))
+    assert finding.line() == "3 combos at once may take 3784 MiB of memory, 3783 MiB are free; set MAX_PARALLEL=2"
     assert finding.level is Level.WARNING
-    assert judged(many(), {"BENCH_POOL_SIZE": "0"}, memory_available=mib(1024, 3 * 520)) == []
+    assert judged(many(), {"BENCH_POOL_SIZE": "0"}, memory_available=mib(1024, 3 * 600)) == []
     (finding,) = judged(many(), memory_available=mib(1024, 500))
     assert finding.is_error and "not even one fits" in finding.what
 
 
 def test_a_heavy_agent_counts_with_its_own_memory() -> None:
     (finding,) = judged(plan("oc", provider="kwok"), memory_available=mib(1024, 1300))
-    assert finding.is_error and f"{1024 + 1300 + 520} MiB" in finding.what
+    assert finding.is_error and f"{1024 + 1300 + 600} MiB" in finding.what
 
 
 def test_an_agent_that_needs_whole_cores_says_how_many_fit() -> None:
