@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,33 +19,19 @@ from devops_bench.errors import ConfigError
 from devops_bench.gateway.model import ModelGateway, Scripted
 from devops_bench.models.scenario import scenario
 from devops_bench.sandbox import Endpoint, SandboxMode
+from tests.agents import example
+from tests.agents.example import PAGE
 from tests.boxes import MakeBox, task_for
 
 pytestmark = pytest.mark.sandbox
-PAGE = Path(__file__).parents[2] / "docs" / "extending" / "agents.md"
 LINES = 150
-PROGRAM = Path(__file__).with_name("tiny_agent.py")
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site folder with the page's module and entry point, and the program where AGENT_TARGET says."""
-    if not Path("/usr/bin/python3").exists():
-        pytest.skip("the example's program needs /usr/bin/python3")
-    text = PAGE.read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    (entry,) = re.findall(r'```toml\n\[project\.entry-points\."(.*?)"\]\n(.*?)```', text, re.DOTALL)
-    site = tmp_path / "site"
-    info = site / "tiny_adapter-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "tiny_adapter.py").write_text(code)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-adapter\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{entry[0]}]\n{entry[1].replace(chr(34), '')}")
-    monkeypatch.syspath_prepend(str(site))
-    program = tmp_path / "tiny-agent"
-    program.write_bytes(PROGRAM.read_bytes())
-    program.chmod(0o755)
-    monkeypatch.setenv("AGENT_TARGET", str(program))
+    """The page's package in a site folder of this interpreter, and the program where AGENT_TARGET says."""
+    monkeypatch.syspath_prepend(str(example.site(tmp_path)))
+    monkeypatch.setenv("AGENT_TARGET", str(example.program(tmp_path)))
 
 
 @contextmanager
@@ -89,8 +74,7 @@ def test_what_it_cannot_be_granted_is_refused(installed: None, mode: SandboxMode
 
 
 def test_the_example_is_as_short_as_promised() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(code.splitlines()) <= LINES
+    assert len(example.code().splitlines()) <= LINES
 
 
 def test_every_shipped_adapter_is_as_short_as_promised() -> None:

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devops_bench.agents import registry
+from devops_bench.agents.install.packages import PACKAGES
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import AgentConfig
 from devops_bench.matrix.presets import ALIASES, FEATURES, PRESETS, Place, canonical_agent, parse_config, parse_configs
@@ -86,6 +88,11 @@ def test_repeated_features_and_presets_run_once_and_are_said() -> None:
         "agent configuration gcli+mcp (written 'gemini+mcp') is given more than once: runs once",
         "agent configuration oc is given more than once: runs once",
     )
+
+
+def test_every_name_that_means_something_is_kept_from_other_packages() -> None:
+    taken = {*registry.BUILT, *registry.ALIASES, *registry.RESERVED, *registry.KNOWN}
+    assert {*PRESETS, *PRESETS.values(), *ALIASES, *PACKAGES} <= taken
 
 
 @given(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import EntryPoint, entry_points
 
 from devops_bench.errors import ConfigError
 
@@ -52,21 +52,15 @@ class Plugin:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All plugins by the name of their entry point, and a line for each package whose entry points cannot be read."""
-
-    plugins: Mapping[str, Plugin]
-    unreadable: tuple[str, ...]
-
-
-def find(taken: Collection[str]) -> Found:
-    """The plugins of this interpreter's packages, sorted. `taken` names stand for something else already."""
-    entries, unreadable = _scan(tuple(sys.path))
+def find(taken: Collection[str]) -> dict[str, Plugin]:
+    """The plugins of this interpreter's packages by the name of their entry point, sorted. `taken` names stand for
+    something else already. Raises ConfigError when the packages' entry points cannot be read.
+    """
     by_key: dict[str, list[Plugin]] = {}
-    for package, version, entry in entries:
+    for entry in _scan(tuple(sys.path)):
+        package, version = (entry.dist.name, entry.dist.version) if entry.dist is not None else ("unknown", "")
         by_key.setdefault(entry.name, []).append(Plugin(entry.name, package, version, entry))
-    return Found({key: _judged(by_key[key], taken) for key in sorted(by_key)}, unreadable)
+    return {key: _judged(by_key[key], taken) for key in sorted(by_key)}
 
 
 def _judged(same: list[Plugin], taken: Collection[str]) -> Plugin:
@@ -75,7 +69,7 @@ def _judged(same: list[Plugin], taken: Collection[str]) -> Plugin:
     problem = ""
     fix = f"rename its entry point in {one.package}"
     if one.key in taken:
-        problem = "the name is taken by devops-bench, which does not ask it"
+        problem = "devops-bench has something of this name itself, and takes that"
     elif not _KEY.fullmatch(one.key) or len(one.key) > KEY_MAX or one.key.rpartition("-")[2] in _TOKENS:
         problem, fix = "the name cannot be part of an id", f"{fix}: {KEY_RULE}"
     elif len(same) > 1:
@@ -85,32 +79,13 @@ def _judged(same: list[Plugin], taken: Collection[str]) -> Plugin:
 
 
 @lru_cache(maxsize=4)
-def _scan(_path: tuple[str, ...]) -> tuple[tuple[tuple[str, str, EntryPoint], ...], tuple[str, ...]]:
-    """(package, version, entry point) of each, and what could not be read. Once for each `sys.path`."""
-    # Not `entry_points()`: one malformed file of any package would take all agents away.
-    seen: set[str] = set()
-    entries: list[tuple[str, str, EntryPoint]] = []
-    unreadable: list[str] = []
-    for dist in distributions():
-        package, version = "", ""
-        try:
-            if GROUP not in (dist.read_text("entry_points.txt") or ""):
-                continue
-            package, version = _identity(dist)
-            # A package that is on the path twice is the first of the two.
-            if (plain := re.sub(r"[-_.]+", "-", package).lower()) in seen:
-                continue
-            seen.add(plain)
-            entries += [(package, version, entry) for entry in dist.entry_points if entry.group == GROUP]
-        except Exception as error:
-            if package:  # else nobody knows whether it has agents at all
-                said = " ".join(f"{type(error).__name__}: {error}".split())
-                unreadable.append(
-                    f"package {package} has agents, but its entry points cannot be read: {said}; reinstall {package}"
-                )
-    return tuple(entries), tuple(unreadable)
-
-
-def _identity(dist: Distribution) -> tuple[str, str]:
-    metadata = dist.metadata
-    return str(metadata["Name"] or "unknown"), str(metadata["Version"] or "")
+def _scan(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """All entry points of the group, read once for each `sys.path`."""
+    try:
+        return tuple(entry_points(group=GROUP))
+    except Exception as error:  # one malformed file is enough
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(
+            f"the entry points of the installed packages cannot be read: {said}",
+            fix="reinstall the package whose entry_points.txt is malformed",
+        ) from None

@@ -18,7 +18,7 @@ from devops_bench.errors import ConfigError
 from devops_bench.sandbox import Bind
 
 if TYPE_CHECKING:
-    from devops_bench.agents.plugins import Found, Plugin
+    from devops_bench.agents.plugins import Plugin
 
 ALIASES = {"gemini-cli": "gemini", "claude-code": "claude"}
 BUILT = {
@@ -99,26 +99,22 @@ def keys() -> list[str]:
 
 def plugin_keys() -> list[str]:
     """The keys of other packages' agents, sorted, without those whose name cannot be used."""
-    return [key for key, one in _plugins().plugins.items() if not one.problem]
+    return [key for key, one in _plugins().items() if not one.problem]
 
 
 def plugin(key: str, where: str | None = None, line: int | None = None) -> Plugin | None:
     """The agent `key` of another package, None when no package has it. Raises ConfigError at `where` when it has, but
-    under a name that cannot be used, or when some package's entry points cannot be read.
+    under a name that cannot be used.
     """
-    found = _plugins()
-    one = found.plugins.get(key)
-    if one is None and found.unreadable and key not in KNOWN:
-        raise ConfigError(f"unknown agent {key!r}: {found.unreadable[0]}", where=where, line=line)
+    one = _plugins().get(key)
     if one is not None and one.problem:
         raise one.error(where, line)
     return one
 
 
 def plugin_problems() -> list[str]:
-    """A line for each agent of another package that nobody can name, and for entry points that cannot be read."""
-    found = _plugins()
-    return [*(one.error().message() for one in found.plugins.values() if one.problem), *found.unreadable]
+    """A line for each agent of another package that nobody can name."""
+    return [one.error().message() for one in _plugins().values() if one.problem]
 
 
 def get(key: str) -> Agent:
@@ -168,7 +164,7 @@ def _load(found: Plugin) -> Agent:
         ) from None
 
 
-def _plugins() -> Found:
+def _plugins() -> dict[str, Plugin]:
     """Looked up only where a key is not ours, or all are listed: it costs tens of milliseconds."""
     from devops_bench.agents import plugins
 
