@@ -13,6 +13,7 @@ import pytest
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.plan import Plan
 from devops_bench.matrix.presets import parse_config
+from devops_bench.results.environment import NO_RULES, hash_text
 from tests.agents import example
 from tests.e2e.world import World
 
@@ -79,6 +80,23 @@ def test_the_combo_command_runs_it_by_its_type(ready: World) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (rows,) = root.glob("run_*/rows.json")
     assert json.loads(rows.read_text())[0]["harness"] == "tiny"
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("agent", "rules", "digest"),
+    [("tiny", " Be kind.\n", hash_text("Be kind.")), ("tiny", "", NO_RULES), ("noop", "Be kind.", None)],
+)
+def test_the_rules_that_an_agent_was_told_are_told_apart_in_its_record(
+    ready: World, agent: str, rules: str, digest: str | None
+) -> None:
+    task, root = str(ready.task()), ready.root / "results"
+    env = {"BENCH_AGENT_TYPE": agent, "AGENT_MODEL": "scripted:s", "AGENT_RULES_TEXT": rules}
+    ready.call("combo", "--results-root", str(root), task, **env)
+    (record,) = root.glob("run_*/environment.json")
+    assert json.loads(record.read_text())["hashes"]["rules"] == digest
+    asked = [path.read_text() for path in root.glob("run_*/model.jsonl")]
+    assert ["Be kind." in text for text in asked] == ([] if agent == "noop" else [bool(rules)])
 
 
 @pytest.mark.sandbox

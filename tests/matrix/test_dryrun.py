@@ -93,6 +93,15 @@ def test_vertex_drops_every_key_from_the_combos(plan: Callable[..., Plan], tmp_p
     assert KEY in launch_environment(dataclasses.replace(made.options, vertex=False), env).values()
 
 
+@pytest.mark.parametrize("planned", ["Be kind.", ""])
+def test_a_run_that_goes_on_elsewhere_keeps_the_rules_of_its_plan(plan: Callable[..., Plan], planned: str) -> None:
+    made = plan(AGENT_RULES_TEXT=planned)
+    given = launch_environment(
+        made.options, {"AGENT_RULES_TEXT": "Be quick.", "AGENT_ALLOWED_TOOLS": "a", "PATH": "/bin"}
+    )
+    assert (given.get("AGENT_RULES_TEXT", ""), "AGENT_ALLOWED_TOOLS" in given) == (planned, False)
+
+
 # -- the shim, from outside --------------------------------------------------------------------------------------------
 
 

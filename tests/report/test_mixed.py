@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from dataclasses import replace
 from io import StringIO
@@ -17,16 +18,17 @@ from devops_bench.report.load import load_run
 from devops_bench.report.markdown import to_markdown
 from devops_bench.report.model import Run
 from devops_bench.report.table import render
-from devops_bench.results.environment import Environment
+from devops_bench.results.environment import NO_RULES, Environment, hash_text
 
 from .runs import RunFolder, combo
 
 BASE = Environment(
     auth_mode="api-key", sandbox={"kind": "bwrap"}, network="closed", agent={"name": "api", "version": "1.0"},
-    task_hash="sha256:" + "a" * 64, code_hash="sha256:" + "1" * 64,
+    task_hash="sha256:" + "a" * 64, code_hash="sha256:" + "1" * 64, rules_hash=NO_RULES,
 )  # fmt: skip
 OTHER_CODE = replace(BASE, code_hash="sha256:" + "2" * 64)
 OTHER_TASK = replace(BASE, task_hash="sha256:" + "b" * 64)
+OTHER_RULES = replace(BASE, rules_hash=hash_text("Be kind."))
 OTHER_AGENT = replace(BASE, agent={"name": "api", "version": "1.1"})
 
 
@@ -47,6 +49,15 @@ def test_one_version_needs_no_warning(tmp_path: Path) -> None:
     [
         (OTHER_CODE, ["2 versions of devops-bench", "not comparable", "code 111111111111", "code 222222222222"]),
         (OTHER_TASK, ["task a was changed during the run", "aaaaaaaaaaaa", "bbbbbbbbbbbb"]),
+        (
+            OTHER_RULES,
+            [
+                "given 2 different rules (AGENT_RULES_TEXT)",
+                "not comparable",
+                "no rules:",
+                f"{hashlib.sha256(b'Be kind.').hexdigest()[:12]}:",
+            ],
+        ),
         (OTHER_AGENT, ["agent api ran in 2 versions", "1.0", "1.1"]),
     ],
 )
@@ -58,7 +69,7 @@ def test_what_differs_is_named_with_the_combos_of_each(tmp_path: Path, other: En
 
 
 def test_attempts_without_a_score_and_unknown_versions_make_no_warning(tmp_path: Path) -> None:
-    unknown = replace(BASE, code_hash=None, task_hash=None, agent={"name": "api", "version": ""})
+    unknown = replace(BASE, code_hash=None, task_hash=None, rules_hash=None, agent={"name": "api", "version": ""})
     parts = [("a", BASE, "scored"), ("a", OTHER_CODE, "invalid"), ("a", unknown, "failed")]
     assert load(tmp_path, *parts).warnings == ()
 
@@ -72,6 +83,7 @@ def test_every_form_says_it(tmp_path: Path) -> None:
     assert [item["made"]["code"] for item in data["combos"]] == [BASE.code_hash, OTHER_CODE.code_hash]
     rows = list(csv.DictReader(StringIO(to_csv(run))))
     assert [row["code_hash"] for row in rows] == [BASE.code_hash, OTHER_CODE.code_hash]
+    assert {row["rules_hash"] for row in rows} == {NO_RULES}
     assert {row["task_hash"] for row in rows} == {BASE.task_hash} and rows[0]["agent_version"] == "1.0"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from devops_bench.results.aggregate import aggregate, main
+from devops_bench.results.environment import NO_RULES, hash_text
 
 RUN, T = "run_20260301_000000_batch", "2026-03-01T00:00:00Z"
 
@@ -54,6 +55,25 @@ def test_unknown_keys_stay_and_missing_ones_are_not_invented(tmp_path: Path) -> 
     [row] = rows(tmp_path)
     assert row["future"] == {"x": [1]}
     assert "toolScore" not in row
+
+
+def test_one_setup_with_different_rules_is_warned_of_and_nothing_else_is(tmp_path: Path, capsys: Any) -> None:
+    def told(name: str, rules: Any, **changes: Any) -> None:
+        put(tmp_path / name, **changes)
+        (tmp_path / name / "environment.json").write_text(json.dumps({"hashes": {"rules": rules}}))
+
+    told("a", NO_RULES)
+    told("b", NO_RULES, iteration=1)
+    told("c", None, iteration=2)  # an agent without a model
+    told("d", ["odd"], iteration=3)
+    told("e", hash_text("Be kind."), setupId="n-api")
+    put(tmp_path / "f", iteration=4)  # of an older version
+    assert aggregate(tmp_path).warnings == []
+    told("g", hash_text("Be kind."), iteration=1)
+    assert main([str(tmp_path)]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: setup m-api was given 2 different rules (AGENT_RULES_TEXT), its rows are not comp")
+    assert f"no rules: {tmp_path}/a/rows.json" in line and f"{tmp_path}/g/rows.json" in line
 
 
 def test_of_duplicates_the_greatest_time_is_kept_and_times_are_compared_as_times(tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ def test_environment_names_versions_and_hashes() -> None:
     ).as_dict()
     assert next(iter(data)) == "schema_version"
     assert data["auth_mode"] == "scripted"
-    assert data["hashes"] == {"task": "sha256:aa", "checks": None, "skills": None, "agent_binary": None, "code": None}
+    absent = dict.fromkeys(("checks", "skills", "agent_binary", "code", "rules"))
+    assert data["hashes"] == {"task": "sha256:aa", **absent}
     assert {"devops_bench", "python", "kernel", "machine", "kubectl"} == set(data["versions"])
 
 

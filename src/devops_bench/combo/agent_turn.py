@@ -144,7 +144,7 @@ class _Stage:
                 extra_flags=options.agent_extra_flags,
                 target=request.env.get("AGENT_TARGET"),
                 script=script_of(self.here, request),
-                rules_text=request.env.get("AGENT_RULES_TEXT", ""),
+                rules_text=request.env.get(turn_facts.RULES, ""),
                 emit=emit,
                 exchanges=model.exchanges if model is not None else tuple,
             )

@@ -206,6 +206,7 @@ def environment(attempt: Attempt) -> Environment:
         checks_hash=hash_json([e.model_dump(mode="json") for e in task.verification_spec]) if task else None,
         skills_hash=hash_tree(*found["skills_paths"]) if found.get("skills_paths") else None,
         code_hash=code_hash(),
+        rules_hash=found.get("rules_hash"),
         versions={"attempt": request.attempt},
     )
 

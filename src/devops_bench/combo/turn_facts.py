@@ -21,7 +21,10 @@ from devops_bench.gateway.model import ModelGateway
 from devops_bench.integrity.agreement import Told, Witnesses, asked_calls
 from devops_bench.models.exchange import AskedCall, Exchange
 from devops_bench.models.providers import is_scripted
+from devops_bench.results.environment import hash_text
 from devops_bench.sandbox import Sandbox
+
+RULES = "AGENT_RULES_TEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ def environment(run: AgentRun, had: Had, env: Mapping[str, str]) -> dict[str, An
         "skills_used": list(run.skills_used),
         "skills_paths": had.grants.skills_paths,
         "guard": list(had.guard),
+        # They change what the agent is told, and no setup's name holds them. Without a model nobody reads them.
+        "rules_hash": hash_text(env.get(RULES, "").strip()) if had.agent.wires else None,
     }
 
 

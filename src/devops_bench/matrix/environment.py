@@ -15,6 +15,8 @@ from devops_bench.matrix.secrets import KEY_NAMES, VERTEX_MARKER
 from devops_bench.matrix.values import absolute_paths
 from devops_bench.redact import is_secret_name
 
+PLANNED = frozenset({"AGENT_RULES_TEXT", "AGENT_ALLOWED_TOOLS"})
+
 
 @dataclass(frozen=True, slots=True)
 class ComboEnvironment:
@@ -63,5 +65,6 @@ def launch_environment(options: PlanOptions, env: Mapping[str, str], cwd: Path |
     default where the launch was typed), keys dropped where told.
     """
     dropped = frozenset(KEY_NAMES) if options.vertex else frozenset()
-    kept = {name: text for name, text in env.items() if name not in dropped}
+    # What agents are told and may call is the plan's alone: a run that goes on elsewhere must not change them.
+    kept = {name: text for name, text in env.items() if name not in dropped and name not in PLANNED}
     return kept | absolute_paths(env, cwd or Path.cwd()) | dict(options.env)

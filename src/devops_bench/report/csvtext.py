@@ -12,7 +12,7 @@ COLUMNS = (
     "stamp", "rid", "task", "repeat", "model", "preset", "harness", "provider", "auth_mode", "result", "state", "exit",
     "score", "mcp_calls", "tool_calls", "checks_passed", "checks_total", "latency_sec", "wall_sec", "cost_usd",
     "input_tokens", "output_tokens", "total_tokens", "attempts", "end", "class", "phase", "signature", "why",
-    "devops_bench", "code_hash", "task_hash", "agent_version",
+    "devops_bench", "code_hash", "task_hash", "agent_version", "rules_hash",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -31,6 +31,7 @@ def to_csv(run: Run) -> str:
             combo.cost_usd, combo.tokens.input, combo.tokens.output, combo.tokens.total, combo.attempts, combo.end,
             combo.klass, combo.phase, combo.signature, why,
             combo.made.version, combo.made.code, combo.made.task, combo.made.agent,
+            combo.made.rules,
         ]  # fmt: skip
         writer.writerow([_cell(value) for value in values])
     return out.getvalue()

@@ -209,6 +209,7 @@ def _made(environment: Mapping[str, Any]) -> Made:
         code=_text(hashes.get("code")),
         task=_text(hashes.get("task")),
         agent=_text(agent.get("version")),
+        rules=_text(hashes.get("rules")),
     )
 
 

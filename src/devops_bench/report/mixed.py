@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from devops_bench.report.model import Combo, Made, Verdict
+from devops_bench.results.environment import NO_RULES
 
 HASH_CHARS = 12
 NAMED = 3  # combos that a line names of each version
@@ -30,6 +31,11 @@ def warnings(combos: Iterable[Combo]) -> tuple[str, ...]:
         )
     for agent, own in _grouped(judged, lambda c: c.harness):
         found += _differ(f"agent {agent} ran in {{n}} versions", own, lambda c: c.made.agent)
+    found += _differ(
+        "agents were given {n} different rules (AGENT_RULES_TEXT), these scores are not comparable",
+        judged,
+        lambda c: _rules(c.made),
+    )
     return tuple(found)
 
 
@@ -55,6 +61,10 @@ def _names(combos: Sequence[Combo]) -> str:
 
 def _program(made: Made) -> str:
     return f"{made.version or 'unknown'} code {_short(made.code)}" if made.code else ""
+
+
+def _rules(made: Made) -> str:
+    return "no rules" if made.rules == NO_RULES else _short(made.rules)
 
 
 def _short(digest: str) -> str:

@@ -62,6 +62,7 @@ class Made:
     code: str = ""
     task: str = ""
     agent: str = ""
+    rules: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,16 @@ from typing import Any
 from devops_bench.errors import BenchError, ConfigError, ExitCode
 from devops_bench.paths import atomic_write, private_dir
 from devops_bench.plaintext import counted
+from devops_bench.results.environment import NO_RULES
 from devops_bench.results.jsontext import dumps
 from devops_bench.results.manifest import SCHEMA_VERSION
-from devops_bench.results.read import read_manifest, read_rows
+from devops_bench.results.read import read_manifest, read_object, read_rows
 from devops_bench.results.setup import RUN_ID, parse_time, utc_now
 
 ROWS = "rows.json"
 MANIFEST = "manifest.json"
 MANIFESTS = "manifests.json"
+ENVIRONMENT = "environment.json"
 
 Key = tuple[str, str, int]
 
@@ -68,9 +70,11 @@ def collect(sources: Sequence[Path], run_id: str, t: str) -> Batch:
     """Read and merge. Raises ConfigError naming the file of a malformed row or manifest."""
     best: dict[Key, _Sourced] = {}
     warnings = []
+    rules = _RulesSeen()
     for source in sources:
         for row in read_rows(source):
             key = (row["setupId"], row["taskFolder"], row["iteration"])
+            rules.add(key[0], source)
             new, old = _Sourced(row, source), best.get(key)
             if old is not None and (old.row["model"], old.row["harness"]) != (row["model"], row["harness"]):
                 warnings.append(
@@ -84,8 +88,41 @@ def collect(sources: Sequence[Path], run_id: str, t: str) -> Batch:
         rows=[{**item.row, "runId": run_id, "t": t} for item in kept],
         manifests=_manifests(kept, run_id, t),
         files=len(sources),
-        warnings=warnings,
+        warnings=[*warnings, *rules.warnings()],
     )
+
+
+class _RulesSeen:
+    """Which rules (AGENT_RULES_TEXT) the rows of each setup were made with, by the environment.json beside them: a
+    setup's name does not hold them.
+    """
+
+    def __init__(self) -> None:
+        self.first: dict[str, dict[str, Path]] = {}
+
+    def add(self, setup: str, source: Path) -> None:
+        """Note what stands beside `source`; nothing where nobody tells."""
+        try:
+            hashes = read_object(source.with_name(ENVIRONMENT)).get("hashes")
+        except (ConfigError, OSError):
+            return
+        digest = hashes.get("rules") if isinstance(hashes, dict) else None
+        if isinstance(digest, str):
+            self.first.setdefault(setup, {}).setdefault(digest, source)
+
+    def warnings(self) -> list[str]:
+        """One line for each setup that had different ones."""
+        return [
+            f"setup {setup} was given {len(seen)} different rules (AGENT_RULES_TEXT), its rows are not comparable: "
+            + "; ".join(f"{_called(digest)}: {source}" for digest, source in seen.items())
+            + ": aggregate them into different folders"
+            for setup, seen in sorted(self.first.items())
+            if len(seen) > 1
+        ]
+
+
+def _called(digest: str) -> str:
+    return "no rules" if digest == NO_RULES else digest.removeprefix("sha256:")[:12]
 
 
 def _manifests(kept: Sequence[_Sourced], run_id: str, t: str) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ class Environment:
     `shared`; `sandbox` is {kind, version, detail}, kind `off` when there was none; `control_plane` and `agent` are
     {name, version, ...}. `model_gateway` holds what went through it (requests, faults, tokens, cost_usd, model_sec),
     `mcp_server` the server's command, version, tools and calls, empty where there was none; `skills` the granted names.
+    `rules_hash` is that of AGENT_RULES_TEXT as the agent was told it, `NO_RULES` without any, None without a model.
     """
 
     auth_mode: str
@@ -48,12 +49,13 @@ class Environment:
     skills_hash: str | None = None
     agent_binary_hash: str | None = None
     code_hash: str | None = None
+    rules_hash: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON object: `schema_version` first, hashes together under `hashes`."""
         data = asdict(self)
-        names = ("task", "checks", "skills", "agent_binary", "code")
+        names = ("task", "checks", "skills", "agent_binary", "code", "rules")
         hashes = {name: data.pop(f"{name}_hash") for name in names}
         data["versions"] = {**host_versions(), **data["versions"]}
         cleaned: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **data, "hashes": hashes})
@@ -74,6 +76,14 @@ def hash_json(value: Any) -> str:
     """Content hash of a JSON-able value, the same for any order of keys."""
     text = json.dumps(clean(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_text(text: str) -> str:
+    """Content hash of a text."""
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+NO_RULES = hash_text("")
 
 
 def hash_file(path: Path) -> str | None:
