@@ -234,10 +234,13 @@ def test_what_cannot_be_granted_is_refused(box: Sandbox, cli: BashCli, more: dic
 
 def test_an_agent_that_is_not_installed_names_the_command(box: Sandbox) -> None:
     agent = CliAgent(BashCli(DONE), find=lambda _cli, _env: None)
-    line = "agent bash-cli (Bash CLI) is not installed; run `devops-bench agents install bash-cli`"
+    # No row in the table of installs: `agents install` could not bring it.
+    line = "agent bash-cli (Bash CLI) is not installed; install bash-cli (npm), or put bash on PATH, or name it by"
     assert (agent.missing({}) or "").startswith(line)
+    ours = CliAgent(BashCli(DONE, key="codex"), find=lambda _cli, _env: None)
+    assert "; run `devops-bench agents install codex`, or name" in (ours.missing({}) or "")
     assert agent.binds({}) == ()
-    with pytest.raises(ConfigError, match="devops-bench agents install bash-cli"):
+    with pytest.raises(ConfigError, match="is not installed; install bash-cli"):
         agent.run(task(box))
     only_path = CliAgent(BashCli(DONE, package=""), find=lambda _cli, _env: None)
     assert (only_path.missing({}) or "").endswith("put bash on PATH, or name it by AGENT_TARGET")
