@@ -130,9 +130,7 @@ TABLE: dict[str, Default] = {
     "plane_ready_timeout": Default(
         90, "s", "10x a slow cold start of a control plane", "BENCH_PLANE_READY_SEC", 1, False
     ),
-    "plane_memory": Default(
-        480 << 20, "bytes", "what one control plane may take: 300 MB idle, 370-460 at work"
-    ),
+    "plane_memory": Default(480 << 20, "bytes", "what one control plane may take: 300 MB idle, 370-460 at work"),
     "memory_reserve": Default(1 << 30, "bytes", "left to the host beside all planes and agents"),
     "pool_size": Default(2, "planes", "booted ahead; on 2 cores more only competes with combos", "BENCH_POOL_SIZE", 0),
     "setup_timeout": Default(120, "s", "a task's setup", "BENCH_SETUP_TIMEOUT_SEC", 1, False),
