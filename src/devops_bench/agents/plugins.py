@@ -84,8 +84,7 @@ def _scan(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     try:
         return tuple(entry_points(group=GROUP))
     except Exception as error:  # one malformed file is enough
-        said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
-            f"the entry points of the installed packages cannot be read: {said}",
+            f"the entry points of the installed packages cannot be read: {type(error).__name__}: {error}",
             fix="reinstall the package whose entry_points.txt is malformed",
         ) from None

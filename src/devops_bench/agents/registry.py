@@ -157,9 +157,8 @@ def _load(found: Plugin) -> Agent:
             raise TypeError(f"its wires are {made.wires!r}, not a tuple of names")
         return _as_agent(made)
     except (Exception, SystemExit) as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
-            f"agent {found.key} of package {found.package} cannot be loaded: {said}",
+            f"agent {found.key} of package {found.package} cannot be loaded: {type(error).__name__}: {error}",
             fix=f"update or uninstall {found.package}",
         ) from None
 

@@ -13,7 +13,6 @@ from devops_bench.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from devops_bench.agents.base import Agent
     from devops_bench.matrix.plan import AgentConfig, PlanOptions
     from devops_bench.smoke import Report, Row
 
@@ -65,6 +64,7 @@ def command(configs: tuple[str, ...], real: bool, model: str | None, timeout_sec
 def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, ...]:
     """The configurations; those of agents without a model are left out. Raises ConfigError when none is left."""
     from devops_bench import agents
+    from devops_bench.agents.frame.run import unservable
     from devops_bench.agents.registry import plugin_keys
     from devops_bench.matrix.plan import NO_MODEL
     from devops_bench.matrix.presets import Place, parse_configs
@@ -83,7 +83,7 @@ def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, .
         agent = agents.get(config.agent)
         if config.agent in NO_MODEL:
             continue
-        missing, refused = agent.missing(env), refusal(config, agent)
+        missing, refused = agent.missing(env), unservable(agent, mcp=config.mcp, skills=config.skills)
         if missing is not None:
             raise ConfigError(missing)
         if refused is not None:
@@ -98,20 +98,15 @@ def choose(given: Sequence[str], env: Mapping[str, str]) -> tuple[AgentConfig, .
 def runs_here(config: AgentConfig, env: Mapping[str, str]) -> bool:
     """Whether it is installed, asks a model, and can be given what its label says."""
     from devops_bench import agents
+    from devops_bench.agents.frame.run import unservable
     from devops_bench.errors import BenchError
 
     try:
         agent = agents.get(config.agent)
-        return bool(agent.wires) and agent.missing(env) is None and refusal(config, agent) is None
+        servable = unservable(agent, mcp=config.mcp, skills=config.skills) is None
+        return bool(agent.wires) and agent.missing(env) is None and servable
     except BenchError:
         return False  # an agent of another package that cannot be loaded: `agents list` and `doctor` say so
-
-
-def refusal(config: AgentConfig, agent: Agent) -> ConfigError | None:
-    """Why the agent cannot be given what the label says."""
-    from devops_bench.agents.frame.run import CliAgent
-
-    return agent.unservable(mcp=config.mcp, skills=config.skills) if isinstance(agent, CliAgent) else None
 
 
 def plan_options(env: Mapping[str, str], configs: Sequence[AgentConfig]) -> PlanOptions:

@@ -29,7 +29,7 @@ def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False, find: Fi
 def _unservable(plan: Plan) -> list[Finding]:
     """Labels that the agent's CLI has no means to keep: it would be refused in every combo."""
     from devops_bench import agents
-    from devops_bench.agents.frame.run import CliAgent
+    from devops_bench.agents.frame.run import unservable
 
     found = []
     for config in dict.fromkeys(combo.config for combo in plan.combos):
@@ -39,7 +39,7 @@ def _unservable(plan: Plan) -> list[Finding]:
             agent = agents.get(config.agent)
         except BenchError:
             continue  # told with the agents
-        refused = agent.unservable(mcp=config.mcp, skills=config.skills) if isinstance(agent, CliAgent) else None
+        refused = unservable(agent, mcp=config.mcp, skills=config.skills)
         if refused is not None:
             found.append(Finding.of(refused))
     return list(dict.fromkeys(found))

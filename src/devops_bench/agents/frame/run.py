@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from devops_bench.agents.base import AgentRun, AgentTask, EndReason, Step, ToolKind
+from devops_bench.agents.base import Agent, AgentRun, AgentTask, EndReason, Step, ToolKind
 from devops_bench.agents.frame import wire_steps
 from devops_bench.agents.frame.capture import Capture
 from devops_bench.agents.frame.ender import Ender
@@ -102,18 +102,21 @@ class CliAgent:
                 f"agent {key} cannot speak {task.endpoint.provider} to its model",
                 fix=f"it speaks {', '.join(self.cli.wires)}",
             )
-        refused = self.unservable(mcp=grants.mcp is not None, skills=bool(grants.skills_paths))
+        refused = unservable(self, mcp=grants.mcp is not None, skills=bool(grants.skills_paths))
         if refused is not None:
             raise refused
         return find_skills(grants.skills_paths)
 
-    def unservable(self, *, mcp: bool, skills: bool) -> ConfigError | None:
-        """Why a label with these grants cannot be kept by this CLI; None when it can."""
-        if mcp and not self.cli.mcp_name:
-            return ConfigError(f"agent {self.key} cannot serve +mcp", fix=f"run {self.key} without it")
-        if skills and not self.cli.skills_folder:
-            return ConfigError(f"agent {self.key} cannot serve +skills", fix=f"run {self.key} without them")
+
+def unservable(agent: Agent, *, mcp: bool, skills: bool) -> ConfigError | None:
+    """Why a label with these grants cannot be kept by the agent; None when it can. Only a CLI may lack the means."""
+    if not isinstance(agent, CliAgent):
         return None
+    if mcp and not agent.cli.mcp_name:
+        return ConfigError(f"agent {agent.key} cannot serve +mcp", fix=f"run {agent.key} without it")
+    if skills and not agent.cli.skills_folder:
+        return ConfigError(f"agent {agent.key} cannot serve +skills", fix=f"run {agent.key} without them")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

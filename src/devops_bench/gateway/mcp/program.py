@@ -160,8 +160,8 @@ def _shown(path: Path) -> bool:
 
 def _on_path(name: str, path: str) -> Path | None:
     """The first program of that name on `path`: itself, not a version manager's shim of it, where there is a choice."""
-    folders, first = path.split(os.pathsep), None
-    for folder in folders:
+    first = None
+    for folder in path.split(os.pathsep):
         at = shutil.which(name, path=folder or os.curdir)
         if at is None:
             continue
