@@ -15,6 +15,7 @@ from devops_bench.matrix.estimate import Estimate, estimate, read_history
 from devops_bench.matrix.findings import Finding
 from devops_bench.matrix.plan import Combo, Plan
 from devops_bench.paths import runs_root
+from devops_bench.plaintext import counted
 from devops_bench.redact import Redactor
 
 
@@ -22,7 +23,7 @@ def render(plan: Plan, env: Mapping[str, str], findings: Sequence[Finding] = ())
     """The dry run as text. Reads earlier runs below the runs root of `env` for the estimate."""
     figures = estimate(plan, read_history(runs_root(env), plan.combos))
     common, own = _environments(plan, env)
-    lines = [f"{len(plan.combos)} combo{_s(len(plan.combos))}: {_axes(plan)}"]
+    lines = [f"{counted(len(plan.combos), 'combo')}: {_axes(plan)}"]
     lines += [f"note: {note}" for note in plan.notes]
     lines += [f"{finding.level.value}: {finding.line()}" for finding in findings]
     lines += ["estimate: " + _estimate_text(plan, figures), "", "environment of every combo:"]
@@ -114,8 +115,8 @@ def _axes(plan: Plan) -> str:
     configs = len({combo.config.preset for combo in plan.combos})
     repeats = len({combo.repeat for combo in plan.combos})
     return (
-        f"{tasks} task{_s(tasks)} x {models} model{_s(models)} x {configs} configuration{_s(configs)}"
-        f" x {repeats} repeat{_s(repeats)}, {plan.options.max_parallel} at once"
+        f"{counted(tasks, 'task')} x {counted(models, 'model')} x {counted(configs, 'configuration')}"
+        f" x {counted(repeats, 'repeat')}, {plan.options.max_parallel} at once"
     )
 
 
@@ -123,14 +124,10 @@ def _estimate_text(plan: Plan, figures: Estimate) -> str:
     total = len(plan.combos)
     text = f"about {duration(figures.wall_seconds)}, at most {duration(figures.longest_seconds)}"
     if figures.measured:
-        text += f" ({figures.measured} of {total} combos measured in {figures.runs} earlier run{_s(figures.runs)})"
+        text += f" ({figures.measured} of {total} combos measured in {counted(figures.runs, 'earlier run')})"
     else:
         text += " (no earlier runs: defaults)"
     if figures.cost_usd is None:
         return text + ", cost unknown"
     rest = "" if figures.costed == total else f" for {figures.costed} of {total} combos"
     return text + f", about ${figures.cost_usd:.2f}{rest}"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from devops_bench.errors import ConfigError, TaskError
 from devops_bench.matrix.spec import ALL, TaskRef
+from devops_bench.plaintext import counted
 from devops_bench.tasks import content_hash, find_tasks, load_task
 from devops_bench.tasks.spec import TaskSpec
 
@@ -39,7 +40,7 @@ def select_tasks(refs: Sequence[TaskRef]) -> tuple[tuple[Selected, ...], tuple[s
         tasks.append(Selected(item.file, spec, content_hash(item.folder)))
     if broken:
         first, others = broken[0], len(broken) - 1
-        more = f" (and {others} more task{'s' if others > 1 else ''} cannot be read)" if others else ""
+        more = f" (and {counted(others, 'more task')} cannot be read)" if others else ""
         raise TaskError(first.what + more, where=first.where, line=first.line, fix=first.fix)
     return tuple(tasks), notes
 

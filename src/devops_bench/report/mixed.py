@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from devops_bench.plaintext import counted
 from devops_bench.report.model import Combo, Made, Verdict
-from devops_bench.results.environment import NO_RULES
+from devops_bench.results.environment import rules_label, short_hash
 
-HASH_CHARS = 12
 NAMED = 3  # combos that a line names of each version
 
 
@@ -27,14 +27,14 @@ def warnings(combos: Iterable[Combo]) -> tuple[str, ...]:
         found += _differ(
             f"task {task} was changed during the run, its scores are of {{n}} contents and not comparable",
             own,
-            lambda c: _short(c.made.task),
+            lambda c: short_hash(c.made.task),
         )
     for agent, own in _grouped(judged, lambda c: c.harness):
         found += _differ(f"agent {agent} ran in {{n}} versions", own, lambda c: c.made.agent)
     found += _differ(
         "agents were given {n} different rules (AGENT_RULES_TEXT), these scores are not comparable",
         judged,
-        lambda c: _rules(c.made),
+        lambda c: rules_label(c.made.rules),
     )
     return tuple(found)
 
@@ -56,16 +56,8 @@ def _differ(what: str, combos: Sequence[Combo], of: Callable[[Combo], str]) -> I
 def _names(combos: Sequence[Combo]) -> str:
     more = f" and {len(combos) - NAMED} more" if len(combos) > NAMED else ""
     named = ", ".join(combo.rid for combo in combos[:NAMED])
-    return f"{len(combos)} combo{'s' if len(combos) > 1 else ''} ({named}{more})"
+    return f"{counted(len(combos), 'combo')} ({named}{more})"
 
 
 def _program(made: Made) -> str:
-    return f"{made.version or 'unknown'} code {_short(made.code)}" if made.code else ""
-
-
-def _rules(made: Made) -> str:
-    return "no rules" if made.rules == NO_RULES else _short(made.rules)
-
-
-def _short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:HASH_CHARS]
+    return f"{made.version or 'unknown'} code {short_hash(made.code)}" if made.code else ""

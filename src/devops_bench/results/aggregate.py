@@ -18,7 +18,7 @@ from typing import Any
 from devops_bench.errors import BenchError, ConfigError, ExitCode
 from devops_bench.paths import atomic_write, private_dir
 from devops_bench.plaintext import counted
-from devops_bench.results.environment import NO_RULES
+from devops_bench.results.environment import rules_label
 from devops_bench.results.jsontext import dumps
 from devops_bench.results.manifest import SCHEMA_VERSION
 from devops_bench.results.read import read_manifest, read_object, read_rows
@@ -72,9 +72,10 @@ def collect(sources: Sequence[Path], run_id: str, t: str) -> Batch:
     warnings = []
     rules = _RulesSeen()
     for source in sources:
-        for row in read_rows(source):
+        rows = read_rows(source)
+        rules.add({row["setupId"] for row in rows}, source)
+        for row in rows:
             key = (row["setupId"], row["taskFolder"], row["iteration"])
-            rules.add(key[0], source)
             new, old = _Sourced(row, source), best.get(key)
             if old is not None and (old.row["model"], old.row["harness"]) != (row["model"], row["harness"]):
                 warnings.append(
@@ -100,29 +101,26 @@ class _RulesSeen:
     def __init__(self) -> None:
         self.first: dict[str, dict[str, Path]] = {}
 
-    def add(self, setup: str, source: Path) -> None:
-        """Note what stands beside `source`; nothing where nobody tells."""
+    def add(self, setups: set[str], source: Path) -> None:
+        """Note for the setups of `source` what stands beside it; nothing where nobody tells."""
         try:
             hashes = read_object(source.with_name(ENVIRONMENT)).get("hashes")
         except (ConfigError, OSError):
             return
         digest = hashes.get("rules") if isinstance(hashes, dict) else None
         if isinstance(digest, str):
-            self.first.setdefault(setup, {}).setdefault(digest, source)
+            for setup in setups:
+                self.first.setdefault(setup, {}).setdefault(digest, source)
 
     def warnings(self) -> list[str]:
         """One line for each setup that had different ones."""
         return [
             f"setup {setup} was given {len(seen)} different rules (AGENT_RULES_TEXT), its rows are not comparable: "
-            + "; ".join(f"{_called(digest)}: {source}" for digest, source in seen.items())
+            + "; ".join(f"{rules_label(digest)}: {source}" for digest, source in seen.items())
             + ": aggregate them into different folders"
             for setup, seen in sorted(self.first.items())
             if len(seen) > 1
         ]
-
-
-def _called(digest: str) -> str:
-    return "no rules" if digest == NO_RULES else digest.removeprefix("sha256:")[:12]
 
 
 def _manifests(kept: Sequence[_Sourced], run_id: str, t: str) -> list[dict[str, Any]]:

@@ -84,6 +84,17 @@ def hash_text(text: str) -> str:
 
 
 NO_RULES = hash_text("")
+HASH_CHARS = 12  # of a hash, for people
+
+
+def short_hash(digest: str) -> str:
+    """The beginning of a content hash, enough to tell it from others; empty for an empty one."""
+    return digest.removeprefix("sha256:")[:HASH_CHARS]
+
+
+def rules_label(digest: str) -> str:
+    """What the rules of that hash are called."""
+    return "no rules" if digest == NO_RULES else short_hash(digest)
 
 
 def hash_file(path: Path) -> str | None:
