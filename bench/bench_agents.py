@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from bench.measure import row
 from devops_bench import agents
@@ -38,15 +39,16 @@ def main() -> None:
             print(missing)
             continue
         for name, data in REPLY.items():
-            whole, _notice, end = play(agent, mode, scenario("s", data))
-            row(f"{key}: {name}", f"{whole:.2f} s", end, "")
+            whole, _notice, end, taken = play(agent, mode, scenario("s", data))
+            cost = f"{taken['cpu_sec'] or 0:.1f} CPU-s, peak {(taken['rss_peak'] or 0) >> 20} MB"
+            row(f"{key}: {name}", f"{whole:.2f} s, {cost}", end, "")
         for fault, data in FAULTS.items():
-            whole, notice, end = play(agent, mode, scenario("s", data))
+            whole, notice, end, _taken = play(agent, mode, scenario("s", data))
             row(f"{key}: fault {fault}", f"{notice:.2f} s", f"{end}, whole run {whole:.2f} s", TARGET)
 
 
-def play(agent: CliAgent, mode: SandboxMode, one: Scenario) -> tuple[float, float, str]:
-    """Seconds of the whole run, seconds from the first failed request to the end, and the end."""
+def play(agent: CliAgent, mode: SandboxMode, one: Scenario) -> tuple[float, float, str, dict[str, Any]]:
+    """Seconds of the whole run, seconds from the first failed request to the end, the end, and what the sandbox took."""
     model, wire = "scripted:s", agent.wires[0]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -61,8 +63,9 @@ def play(agent: CliAgent, mode: SandboxMode, one: Scenario) -> tuple[float, floa
                              exchanges=gateway.exchanges)  # fmt: skip
             run = agent.run(task)
             ended = time.time()
+            taken = box.taken()
         failed = next((seen.time + seen.latency for seen in gateway.exchanges() if seen.fault), ended)
-    return run.latency, max(0.0, ended - failed), f"{run.end} ({run.raw_end})"
+    return run.latency, max(0.0, ended - failed), f"{run.end} ({run.raw_end})", taken
 
 
 if __name__ == "__main__":
