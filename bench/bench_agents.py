@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def play(agent: CliAgent, mode: SandboxMode, one: Scenario) -> tuple[float, float, str, dict[str, Any]]:
-    """Seconds of the whole run, seconds from the first failed request to the end, the end, and what the sandbox took."""
+    """Seconds of the whole run and from the first failed request to its end; the end; what the sandbox took."""
     model, wire = "scripted:s", agent.wires[0]
     with (
         tempfile.TemporaryDirectory() as folder,
