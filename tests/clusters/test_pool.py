@@ -198,7 +198,7 @@ def test_without_memory_the_caller_is_told_how_much_is_missing(
     binary = stand_in("ready()\nsys.stdin.read()")
 
     async def body(pool: Pool) -> None:
-        with pytest.raises(TransientError, match="300 MiB available, 1424 MiB needed"):
+        with pytest.raises(TransientError, match="300 MiB available, 1504 MiB needed"):
             await pool.acquire(PLAIN)
 
     assert run(binary, root, body) == []
