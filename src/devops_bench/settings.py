@@ -69,8 +69,8 @@ class Default:
     integer: bool = True
 
 
-# Cores that one running agent wants, by canonical key. Start-up of OpenClaw alone takes 23 CPU-seconds: with more than
-# one for two cores their time limits decide the scores.
+# Cores that one running agent wants, by canonical key. Start-up of OpenClaw alone takes 17 to 19 CPU-seconds: with more
+# than one for two cores their time limits decide the scores.
 CORES_EACH: Mapping[str, float] = {"openclaw": 2.0}
 
 TABLE: dict[str, Default] = {
