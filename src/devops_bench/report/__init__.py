@@ -17,8 +17,8 @@ __all__ = ["RunSummary", "exit_code", "show", "summarise"]
 def summarise(run_dir: Path) -> None:
     """Write what a finished run leaves beside its combos: rows.json, manifests.json, summary.json and report.html.
 
-    All of it can be made again from the attempts. Raises OSError (a full disk); files that cannot be read are told in
-    summary.json and do not stop it.
+    Attempts that could not write their record get one first (see `unrecorded`); all else can be made again from the
+    attempts. Raises OSError (a full disk); files that cannot be read are told in summary.json and do not stop it.
     """
     from devops_bench.errors import ConfigError
     from devops_bench.paths import atomic_write
@@ -26,6 +26,7 @@ def summarise(run_dir: Path) -> None:
     from devops_bench.report.load import load_run
     from devops_bench.results.aggregate import aggregate
 
+    _complete(run_dir)
     problems: tuple[str, ...] = ()
     try:
         aggregate(run_dir)
@@ -34,6 +35,15 @@ def summarise(run_dir: Path) -> None:
     run = load_run(run_dir, also=problems)
     atomic_write(run_dir / "summary.json", data.to_json(run))
     html.write(run, run_dir / "report.html")
+
+
+def _complete(run_dir: Path) -> None:
+    from devops_bench.matrix.plan import Plan
+    from devops_bench.redact import Redactor
+    from devops_bench.report import journal, unrecorded
+
+    if (run_dir / "plan.json").exists():
+        unrecorded.complete(run_dir, Plan.read(run_dir), journal.read(run_dir, []), Redactor.of_run())
 
 
 def show(run_dir: Path) -> None:

@@ -10,14 +10,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_WANTED = (b'"combo_started"', b'"combo_finished"', b'"combo_residue"', b'"launched"', b'"done"', b'"summarised"')
+_WANTED = (
+    b'"combo_intent"',
+    b'"combo_started"',
+    b'"combo_finished"',
+    b'"combo_residue"',
+    b'"launched"',
+    b'"done"',
+    b'"summarised"',
+)
 
 
 @dataclass(slots=True)
 class Facts:
-    """By rid and attempt (from 1): the `combo_finished` event; by attempt folder's name: the attempt's number."""
+    """By rid and attempt (from 1): the `combo_finished` event and the name of the attempt's folder; by that name: the
+    attempt's number, 0 for a folder in which nothing began because the supervisor died first.
+    """
 
     finished: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    folders: dict[tuple[str, int], str] = field(default_factory=dict)
     number: dict[str, int] = field(default_factory=dict)
     residue: list[str] = field(default_factory=list)
     started: str = ""
@@ -50,8 +61,12 @@ def _fold(facts: Facts, event: dict[str, Any]) -> None:
     name = event["event"]
     if name == "launched":
         facts.started = facts.started or str(event.get("time", ""))
-    elif name == "combo_started":
-        facts.number[Path(str(event.get("directory", ""))).name] = int(event["attempt"])
+    elif name in {"combo_intent", "combo_started"}:
+        key, folder = (str(event["rid"]), int(event["attempt"])), Path(str(event.get("directory", ""))).name
+        if facts.folders.get(key, folder) != folder:
+            facts.number[facts.folders[key]] = 0
+        facts.folders[key] = folder
+        facts.number[folder] = key[1]
     elif name == "combo_finished":
         facts.finished[str(event["rid"]), int(event.get("attempt") or 1)] = event
         facts.ended = str(event.get("time", ""))

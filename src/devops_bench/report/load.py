@@ -142,7 +142,7 @@ def _state(data: Mapping[str, Any]) -> ComboState | None:
 
 def _combo(run_dir: Path, planned: Planned, facts: journal.Facts, done: bool, problems: list[str]) -> Combo:
     folder = run_dir / planned.rid
-    attempts = _attempts(folder)
+    attempts = [path for path in _attempts(folder) if facts.number.get(path.name) != 0]
     ends = [_end_of(planned.rid, path, index, facts, problems) for index, path in enumerate(attempts, start=1)]
     chosen = max(range(len(attempts)), key=lambda i: (_state(ends[i]) in _JUDGED, i), default=None)
     here = attempts[chosen] if chosen is not None else None

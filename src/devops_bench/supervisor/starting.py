@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devops_bench import paths, settings
@@ -71,16 +72,19 @@ class Starting:
         core = self._of
         attempt = core.state.combos[rid].attempt + 1
         plane: Plane | None = None
+        directory: Path | None = None
         started = False
         try:
             plane = await core.planes.acquire(rid)
-            if not core.state.stop_requested and await self._fork(rid, attempt, plane, token):
-                plane, started = None, True
+            if not core.state.stop_requested:
+                directory = self._reserve(rid, attempt)
+                if await self._fork(rid, attempt, directory, plane, token):
+                    plane, started = None, True
         except BenchError as error:
-            self._failed(rid, attempt, error)
+            self._failed(rid, attempt, directory, error)
             started = True
         except OSError as error:
-            self._failed(rid, attempt, TransientError(f"cannot start the combo: {error}"))
+            self._failed(rid, attempt, directory, TransientError(f"cannot start the combo: {error}"))
             started = True
         finally:
             os.close(token)
@@ -91,12 +95,17 @@ class Starting:
                 core.schedule.released(rid)
             core.wake()
 
-    async def _fork(self, rid: str, attempt: int, plane: Plane | None, token: int) -> bool:
-        """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing)."""
+    def _reserve(self, rid: str, attempt: int) -> Path:
+        """Make the attempt's folder and journal the intent."""
         core = self._of
         directory = ids.reserve_attempt_dir(paths.private_dir(core.run_dir / rid), rid)
+        core.record("combo_intent", rid=rid, attempt=attempt, directory=str(directory.relative_to(core.run_dir)))
+        return directory
+
+    async def _fork(self, rid: str, attempt: int, directory: Path, plane: Plane | None, token: int) -> bool:
+        """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing)."""
+        core = self._of
         relative = str(directory.relative_to(core.run_dir))
-        core.record("combo_intent", rid=rid, attempt=attempt, directory=relative)
         gate_read, gate_write = open_gate()
         try:
             request = {
@@ -132,7 +141,10 @@ class Starting:
         finally:
             os.close(gate_write)
 
-    def _failed(self, rid: str, attempt: int, error: BenchError) -> None:
+    def _failed(self, rid: str, attempt: int, directory: Path | None, error: BenchError) -> None:
+        if directory is None:
+            with contextlib.suppress(OSError):  # where nothing can be written, the journal alone tells
+                self._reserve(rid, attempt)  # an attempt has a folder, however short it was
         transient = isinstance(error, TransientError)
         klass = FailureClass.INFRA if transient else FailureClass.SETUP
         if isinstance(error, HarnessError):
