@@ -19,6 +19,10 @@ ANSWER_WAIT = 5.0  # seconds; a fork takes milliseconds, the imports before the 
 ANSWER_LOOKS = 24
 
 
+class ForkServerGone(TransientError):
+    """The fork server ended before it answered. What it may have forked waits on its gate and never begins."""
+
+
 class ForkServer:
     """Starts the zygote on first use and again after its death. `exits` maps pids to exit codes, as hints."""
 
@@ -58,7 +62,9 @@ class ForkServer:
         self._loop.add_reader(ours, self._readable)
 
     async def fork(self, request: dict[str, Any], fds: dict[str, int]) -> int:
-        """Fork a combo that waits on its gate; returns its pid. TransientError when the fork failed."""
+        """Fork a combo that waits on its gate; returns its pid. TransientError when the fork failed, ForkServerGone when
+        nobody is left to say so.
+        """
         while self._stale and self._waiting:
             await asyncio.wait(list(self._waiting.values()))
         if self._stale:
@@ -80,7 +86,7 @@ class ForkServer:
             return await self.fork(request, fds)
         except OSError as error:
             self._lost()
-            raise TransientError(f"the fork server is gone ({error.strerror})") from None
+            raise ForkServerGone(f"the fork server is gone ({error.strerror})") from None
         return await self._heard(answer)
 
     async def _heard(self, answer: asyncio.Future[int]) -> int:
@@ -154,7 +160,7 @@ class ForkServer:
         waiting, self._waiting = self._waiting, {}
         for answer in waiting.values():
             if not answer.done():
-                answer.set_exception(TransientError("the fork server died"))
+                answer.set_exception(ForkServerGone("the fork server died"))
 
     def close(self) -> None:
         """Let the zygote go, asking what it cost; running combos stay."""

@@ -19,7 +19,7 @@ from devops_bench.matrix import ids
 from devops_bench.process import identity
 from devops_bench.settings import ComboState, FailureClass
 from devops_bench.supervisor import before_retry
-from devops_bench.supervisor.forks import open_gate
+from devops_bench.supervisor.forks import ForkServerGone, open_gate
 
 if TYPE_CHECKING:
     from devops_bench.clusters.plane import Plane
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LOCK_POLL = 1.0  # seconds between looks at a token held by another run; the kernel has no event for it
 CLEAN_POLL = 5.0  # seconds between looks at what must hold before a retry
+FORK_TRIES = 5  # fork servers that may die under one attempt before it is given up
 CLEAN_LOOKS = 24  # then it starts anyway: the attempt itself will say what is wrong
 
 
@@ -103,7 +104,17 @@ class Starting:
         return directory
 
     async def _fork(self, rid: str, attempt: int, directory: Path, plane: Plane | None, token: int) -> bool:
-        """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing)."""
+        """Fork the combo and let it run; False when a stop came first (its gate closes and it does nothing).
+
+        The death of a fork server is not the combo's, which has not begun: another one is asked, and no attempt spent.
+        """
+        for _ in range(FORK_TRIES - 1):
+            with contextlib.suppress(ForkServerGone):
+                return await self._fork_once(rid, attempt, directory, plane, token)
+        return await self._fork_once(rid, attempt, directory, plane, token)
+
+    async def _fork_once(self, rid: str, attempt: int, directory: Path, plane: Plane | None, token: int) -> bool:
+        """One try, with a gate of its own: a child that a dead server left at another gate must never begin."""
         core = self._of
         relative = str(directory.relative_to(core.run_dir))
         gate_read, gate_write = open_gate()
