@@ -62,8 +62,8 @@ class ForkServer:
         self._loop.add_reader(ours, self._readable)
 
     async def fork(self, request: dict[str, Any], fds: dict[str, int]) -> int:
-        """Fork a combo that waits on its gate; returns its pid. TransientError when the fork failed, ForkServerGone when
-        nobody is left to say so.
+        """Fork a combo that waits on its gate; returns its pid. TransientError when the fork failed; ForkServerGone
+        when nobody is left to say so.
         """
         while self._stale and self._waiting:
             await asyncio.wait(list(self._waiting.values()))
