@@ -59,6 +59,19 @@ def test_owners_that_cannot_be_seen_are_judged_by_the_planes_lock(root: Path, ot
     assert abandoned(folder, leases.read(folder))
 
 
+@pytest.mark.parametrize("content", [None, "{"])
+def test_a_plane_whose_lease_was_lost_goes_as_soon_as_it_has_ended(root: Path, content: str | None) -> None:
+    folder = make(root)
+    held = leases.hold_log(folder)
+    (folder / leases.LEASE).unlink()
+    if content is not None:
+        (folder / leases.LEASE).write_text(content)
+    assert sweep(root) == [], "its plane lives"
+    os.close(held)
+    assert [swept.folder for swept in sweep(root)] == [folder]
+    assert not folder.exists()
+
+
 def test_a_draft_that_a_killed_process_left_goes_when_it_is_old(root: Path) -> None:
     draft = leases.planes_root(root) / f"{leases.DRAFT}0123"
     draft.mkdir(parents=True)

@@ -67,7 +67,9 @@ def abandoned(
         return not alive_owner(lease.owner)
     if lease is not None and not lease.owner.foreign:
         return not lease.owner.alive()
-    # Another boot, container or host, or a damaged lease: a plane ends with its owner and then lets go of its log.
+    # Another boot, container or host, or no readable lease: a plane ends with its owner and then lets go of its log.
+    if lease is None and (folder / leases.LOG).exists():
+        return not leases.log_is_held(folder)  # its plane was started: nothing is unfinished here, whatever its age
     try:
         finished = time.time() - folder.stat().st_mtime > UNFINISHED_AGE
     except OSError:
