@@ -212,6 +212,23 @@ def test_a_hanging_server_is_reported(mode: SandboxMode, tmp_path: Path) -> None
         assert made.problem == "the MCP server did not answer within 0.5 s (freeze), nor a ping"
 
 
+def test_a_hanging_server_is_reported_though_the_client_leaves_before_it_is_known(
+    mode: SandboxMode, tmp_path: Path
+) -> None:
+    with gateway(mode, tmp_path, limits=McpLimits(call=0.5, ping=2.0)) as made:
+        with peer(made) as client:
+            assert "did not answer within 0.5 s" in client.call("freeze")["error"]["message"]
+        with peer(made) as another:
+            assert another.text("echo", text="the other's end was heard") == "the other's end was heard"
+    assert made.problem == "the MCP server did not answer within 0.5 s (freeze), nor a ping"
+
+
+def test_a_server_that_was_only_slow_is_not_blamed_when_the_client_leaves(mode: SandboxMode, tmp_path: Path) -> None:
+    with gateway(mode, tmp_path, limits=McpLimits(call=0.5)) as made, peer(made) as client:
+        assert "did not answer within 0.5 s" in client.call("hang")["error"]["message"]
+    assert made.problem is None
+
+
 def test_messages_have_a_limit_both_ways(mode: SandboxMode, tmp_path: Path) -> None:
     with gateway(mode, tmp_path, limits=McpLimits(message=1 << 20, request=1 << 20)) as made:
         with peer(made) as client:

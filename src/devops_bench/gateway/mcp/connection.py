@@ -49,23 +49,31 @@ class Connection:
         finally:
             client.cancel()
             if not server.done():
-                await self._still_there(instance, server, writer)
+                asking = asyncio.ensure_future(self._still_there(instance, server, writer))
+                try:
+                    await asyncio.shield(asking)
+                except asyncio.CancelledError:  # the gateway closes: whose fault the wait was is still to be known
+                    await asking
             server.cancel()
             self._do(self._session.end(why), None, writer)
             writer.close()
             await instance.close(grace)
 
     async def _still_there(self, instance: Instance, server: asyncio.Future[str], writer: asyncio.StreamWriter) -> None:
-        """A client that waited in vain leaves: a server that answers no ping now hangs, whoever gave up first."""
+        """A client that waited in vain leaves: a server that answers no ping now hangs, whoever gave up first. It may
+        leave while the ping that followed a call's time limit still waits for its answer.
+        """
         moves = self._session.overdue(self._limits.late)
         for line in moves.to_server:
             instance.tell(line)
-        for ping in moves.pings:
-            deadline = asyncio.get_running_loop().time() + self._limits.ping
-            while self._session.asked(ping) and not server.done() and asyncio.get_running_loop().time() < deadline:
-                await asyncio.wait({server}, timeout=LOOK_SEC)
-            if not server.done():
-                self._silent(ping, writer)
+        pings = self._session.pings
+        deadline = asyncio.get_running_loop().time() + self._limits.ping
+        while any(map(self._session.asked, pings)) and not server.done():
+            if asyncio.get_running_loop().time() >= deadline:
+                for ping in pings:
+                    self._silent(ping, writer)
+                return
+            await asyncio.wait({server}, timeout=LOOK_SEC)
 
     async def _from_client(self, instance: Instance, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         """Why the client's side ended."""

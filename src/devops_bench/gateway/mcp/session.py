@@ -160,6 +160,11 @@ class Session:
             self._ask(f"{text} until the agent ended", moves)
         return moves
 
+    @property
+    def pings(self) -> tuple[str, ...]:
+        """Pings that still wait for their answers."""
+        return tuple(self._pings)
+
     def asked(self, ping: str) -> bool:
         """Whether `ping` still waits for its answer."""
         return ping in self._pings
