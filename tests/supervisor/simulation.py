@@ -150,19 +150,32 @@ class Simulation:
             self.record("retry_exhausted", rid=rid, attempt=attempt)
 
 
+Weather = Callable[[float], float]
+
+
+def steady(_now: float) -> float:
+    """The same at all times."""
+    return 1.0
+
+
 @dataclass
 class Provider:
-    """Serves `rate` requests a minute, with `burst` seconds' worth at once; beyond that it says 429."""
+    """Serves `rate` requests a minute times what the `weather` at that time is, with `burst` seconds' worth at once;
+    beyond that it says 429.
+    """
 
     rate: float
     burst: float = 10.0
+    weather: Weather = steady
     tokens: float = 0.0
     seen: float = 0.0
 
     def ask(self, now: float) -> bool:
-        per_second = self.rate / 60
-        self.tokens = min(max(1.0, self.burst * per_second), self.tokens + (now - self.seen) * per_second)
-        self.seen = now
+        while self.seen < now:
+            step = min(1.0, now - self.seen)
+            per_second = self.rate * self.weather(self.seen) / 60
+            self.tokens = min(max(1.0, self.burst * per_second), self.tokens + step * per_second)
+            self.seen += step
         if self.tokens < 1.0:
             return False
         self.tokens -= 1.0
@@ -182,6 +195,7 @@ class Storm:
     latency: float = 6.0
     pause: float = 10.0
     burst: float = 10.0
+    weather: Weather = steady
     seed: int = 1
     changes: list[tuple[float, int | None, int | None]] = field(default_factory=list)
 
@@ -193,7 +207,7 @@ class Storm:
             plan.ready(job.rid, 0.0, 0.0)
         rng = random.Random(self.seed)
         provider, now, left = (
-            Provider(self.rate, self.burst),
+            Provider(self.rate, self.burst, self.weather),
             0.0,
             dict.fromkeys((job.rid for job in jobs), self.requests),
         )
@@ -229,6 +243,10 @@ class Storm:
 
     @property
     def ideal(self) -> float:
-        """Seconds at the allowed rate, or at what `parallel` combos can ask at most."""
-        total = self.combos * self.requests
-        return max(total / self.rate * 60, total * self.latency / self.parallel)
+        """Seconds at the allowed rate, or at what `parallel` combos can ask at most, for one who knows the weather."""
+        left, now = float(self.combos * self.requests), 0.0
+        while left > 0:
+            rate = min(self.rate * self.weather(now) / 60, self.parallel / self.latency)
+            now += 1.0 if left > rate else left / rate
+            left -= rate
+        return now

@@ -138,7 +138,7 @@ def test_backoff_doubles_and_a_named_delay_is_waited_for() -> None:
 # -- rate limits ------------------------------------------------------------------------------------------------------
 
 
-def test_a_429_halves_once_per_storm_and_each_quiet_minute_gives_one_back() -> None:
+def test_a_429_halves_once_per_storm_and_a_quiet_minute_gives_back_half_of_it() -> None:
     plan = scheduler(40, max_parallel=8)
     assert len(plan.due(0)) == 8
     change = plan.limited("google", 1.0)
@@ -150,8 +150,11 @@ def test_a_429_halves_once_per_storm_and_each_quiet_minute_gives_one_back() -> N
     assert plan.due(31) == ["8"], "three are left, so one may start"
     assert plan.grow(60) == []
     (grown,) = plan.grow(91)
-    assert (grown.was, grown.cap) == (4, 5)
-    assert plan.due(91) == ["9"]
+    assert (grown.was, grown.cap) == (4, 6)
+    assert plan.due(91) == ["9", "10"]
+    assert plan.limited("google", 92.0) is None and plan.limited("google", 93.0) is None, "strays keep it where it is"
+    (grown,) = plan.grow(153)
+    assert (grown.was, grown.cap) == (6, 7), "and smaller steps lead on"
     (lifted,) = plan.grow(400)
     assert lifted.cap is None
 

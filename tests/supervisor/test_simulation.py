@@ -13,7 +13,7 @@ from devops_bench.combo.outcome import Outcome
 from devops_bench.settings import ComboState
 from devops_bench.supervisor.schedule import Budget, Job, Rules
 
-from .simulation import ENDS, PASSED, Simulation, Storm
+from .simulation import ENDS, PASSED, Simulation, Storm, Weather
 
 FINAL = {"scored", "failed", "invalid"}
 
@@ -141,3 +141,32 @@ def test_a_429_storm_costs_little_beyond_what_the_allowed_rate_costs_anyway(
     growths = [(was, cap) for _, was, cap in storm.changes if was is not None and (cap is None or cap > was)]
     assert halvings and halvings[0] == (None, parallel // 2)
     assert growths, "and it grows back"
+
+
+def comes_and_goes(period: float, first: float, length: float, share: float, free: float = 1e6) -> Weather:
+    """Of `period` seconds the provider allows `share` of all requests for `length` from `first` on; else `free`."""
+    return lambda now: share if first <= now % period < first + length else free
+
+
+@pytest.mark.parametrize("parallel", [4, 8, 16, 32])
+@pytest.mark.parametrize(
+    ("weather", "most"),
+    [
+        pytest.param(comes_and_goes(300, 100, 20, 0.0), 1.3, id="out for 20 s in 5 min"),
+        pytest.param(comes_and_goes(600, 100, 60, 0.0), 1.3, id="out for a minute in ten"),
+        pytest.param(comes_and_goes(1e9, 0, 300, 0.1), 1.3, id="tight at first"),
+        pytest.param(comes_and_goes(1200, 0, 600, 0.5), 1.3, id="half for ten minutes, then free"),
+        pytest.param(comes_and_goes(600, 0, 300, 0.2, 1.2), 1.5, id="a fifth for five minutes, then free"),
+    ],
+)
+def test_a_limit_that_comes_and_goes_is_forgotten_soon_after_it_is_gone(
+    parallel: int, weather: Weather, most: float
+) -> None:
+    """The ideal knows the weather beforehand; a quiet minute is what it takes to find out."""
+    combos, latency = 20 * parallel, 6.0
+    storm = Storm(
+        combos, requests=20, parallel=parallel, rate=parallel * 60 / latency, latency=latency, weather=weather
+    )
+    took = storm.run()
+    assert took <= most * storm.ideal, (took / storm.ideal, storm.changes[:20])
+    assert all(cap is None or 1 <= cap < parallel for _, _, cap in storm.changes)

@@ -1,4 +1,8 @@
-"""How many combos may ask one provider at once: halved when it asks to slow down, one more after each quiet minute."""
+"""How many combos may ask one provider at once: halved when it asks to slow down, given back after quiet minutes.
+
+A quiet minute gives back half of what the last halving took, or twice what the quiet minute before it gave, at least
+one: a limit that stays is approached in ever smaller steps, one that is gone is forgotten within a few minutes.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,8 @@ class Gate:
         self._calm_since = now
         self._halved = float("-inf")
         self._heard: deque[float] = deque()
+        self._level = 0  # at which it was too much, the last time
+        self._calm = 0  # quiet minutes in a row
 
     def room(self, running: int, now: float) -> bool:
         """Whether one more may start while `running` do."""
@@ -41,7 +47,7 @@ class Gate:
         One storm halves once: what still comes from combos that were started before is no news. While there is a cap,
         a stray refusal only keeps it from growing; more of them in a quiet time than half the combos halve it again.
         """
-        self._calm_since = now
+        self._calm_since, self._calm = now, 0
         self._heard.append(now)
         while self._heard[0] <= now - self._rules.quiet:
             self._heard.popleft()
@@ -53,12 +59,12 @@ class Gate:
             return LimitChange(self.provider, self.cap, self.cap, "waits for its reset", wait) if longer else None
         was, level = self.cap, max(1, running if self.cap is None else min(self.cap, running))
         self.cap = max(1, level // 2)
-        self._halved = now
+        self._level, self._halved = level, now
         self._heard.clear()
         return LimitChange(self.provider, was, self.cap, "rate limited", wait) if was != self.cap or longer else None
 
     def grow(self, now: float) -> LimitChange | None:
-        """One more for each quiet minute; no cap at all once everything fits."""
+        """What quiet minutes give back; no cap at all once everything fits."""
         if self.cap is None:
             return None
         minutes = int((now - max(self._calm_since, self.blocked_until)) // self._rules.quiet)
@@ -66,7 +72,13 @@ class Gate:
             return None
         was = self.cap
         self._calm_since = max(self._calm_since, self.blocked_until) + minutes * self._rules.quiet
-        self.cap = None if was + minutes >= self._rules.max_parallel else was + minutes
+        cap = was
+        for _ in range(minutes):
+            cap += max(1 << self._calm, (self._level - cap) // 2)
+            self._calm += 1
+            if cap >= self._rules.max_parallel:
+                break
+        self.cap = None if cap >= self._rules.max_parallel else cap
         return LimitChange(self.provider, was, self.cap, "quiet")
 
     def next_change(self, now: float) -> float | None:
