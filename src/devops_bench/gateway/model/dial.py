@@ -1,49 +1,46 @@
 """Connections to a provider: TLS, the environment's proxy, keep-alive; no wait that loses sight of the client.
 
-`http.client` speaks HTTP (it costs 50 ms to import; urllib3 costs 200) over the sockets of `sockets`.
+`answer` speaks HTTP over the sockets of `sockets`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import select
 import ssl
 import threading
 from collections.abc import Iterator
 from typing import Final
 
+from devops_bench.gateway.model import answer
+from devops_bench.gateway.model.answer import Head, Source
 from devops_bench.gateway.model.proxies import Proxy
 from devops_bench.gateway.model.sockets import Origin, Socket, connected, trusted, tunnel
 from devops_bench.gateway.model.upstream import UpstreamError
 from devops_bench.gateway.model.watch import Watch
 
 _IDLE_CONNECTIONS: Final = 8
+# Bytes of a body that is sent together with its head.
+_SMALL: Final = 64 << 10
 
 
-class Link(http.client.HTTPConnection):
-    """One connection."""
+class Link:
+    """One connection, and what has come in over it."""
 
-    def __init__(self, origin: Origin, sock: Socket) -> None:
-        super().__init__(origin.host, origin.port)
-        self.bound = sock
+    def __init__(self, sock: Socket) -> None:
         self.sock = sock
+        self.source = Source(sock)
         self.used = False
-
-    def connect(self) -> None:
-        """Never again: a closed connection is dropped."""
-        raise UpstreamError("connection", "the connection is closed")
 
     def drop(self) -> None:
         """End it."""
-        self.close()
-        self.bound.drop()
+        self.sock.drop()
 
     def stale(self) -> bool:
         """Whether the other side closed it (or said something unasked) while it was idle."""
         poll = select.poll()
-        poll.register(self.bound.inner, select.POLLIN)
-        return bool(poll.poll(0))
+        poll.register(self.sock.inner, select.POLLIN)
+        return not self.source.empty or bool(poll.poll(0))
 
 
 class Dialer:
@@ -61,7 +58,7 @@ class Dialer:
         """An idle connection or a new one. Raises UpstreamError (`connection`), ClientGone."""
         while (link := self._pop()) is not None:
             if not link.stale():
-                link.bound.watch = watch
+                link.sock.watch = watch
                 return link
             link.drop()
         return self.fresh(watch)
@@ -88,7 +85,7 @@ class Dialer:
             raise UpstreamError("connection", f"{host}:{port}: {error}") from None
         except OSError as error:
             raise UpstreamError("connection", f"{host}:{port}: {error.strerror or error}") from None
-        return Link(origin, sock)
+        return Link(sock)
 
     def give(self, link: Link) -> None:
         """Keep a connection whose reply was read whole."""
@@ -121,95 +118,72 @@ class Dialer:
 class Answered:
     """A reply that comes in over a link."""
 
-    def __init__(self, dialer: Dialer, link: Link, response: http.client.HTTPResponse) -> None:
+    def __init__(self, dialer: Dialer, link: Link, head: Head) -> None:
         self._dialer = dialer
         self._link: Link | None = link
-        self._response = response
-        self.status = response.status
-        self.fields = tuple(response.getheaders())
-        self.length = response.length
+        self._head = head
+        self.status = head.status
+        self.fields = head.fields
+        self.length = head.length
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it comes. Raises UpstreamError (`cut`, `hang`), ClientGone."""
-        left = self.length
-        while True:
-            try:
-                portion = self._response.read1(1 << 16)
-            except http.client.HTTPException as error:
-                raise UpstreamError("cut", f"the reply ends in the middle ({type(error).__name__})") from None
-            except (OSError, ValueError) as error:
-                raise UpstreamError("cut", f"the connection broke in the middle of the reply: {error}") from None
-            if not portion:
-                break
-            left = None if left is None else left - len(portion)
-            yield portion
-        if left:
-            raise UpstreamError("cut", f"the reply is {left} bytes shorter than it says")
-        self._done()
+        """The body as it comes. Raises UpstreamError (`cut`, `hang`, `garbage`), ClientGone."""
+        link = self._link
+        if link is None:
+            return
+        try:
+            yield from answer.body(link.source, self._head)
+        except OSError as error:
+            raise UpstreamError("cut", f"the connection broke in the middle of the reply: {error}") from None
+        self._link = None
+        if self._head.last:
+            link.drop()
+        else:
+            self._dialer.give(link)
 
     def close(self) -> None:
         """Drop the connection if it was not read whole."""
         if self._link is not None:
-            self._response.close()
             self._link.drop()
             self._link = None
-
-    def _done(self) -> None:
-        link, self._link = self._link, None
-        if link is None:
-            return
-        last = self._response.will_close
-        # http.client sees the end of a body of known length only when it is told.
-        self._response.close()
-        if last:
-            link.drop()
-        else:
-            self._dialer.give(link)
 
 
 def exchange(
     dialer: Dialer, method: str, target: str, fields: list[tuple[str, str]], body: bytes, watch: Watch
 ) -> Answered:
-    """Send a request, wait for the head of its reply. Raises UpstreamError (`connection`, `hang`), ClientGone.
+    """Send a request, wait for the head of its reply. Raises UpstreamError (`connection`, `hang`), ClientGone, and
+    ValueError for a target or a header that cannot be sent.
 
     A connection that the provider closed just while it was taken from the idle ones is replaced once.
     """
+    if dialer.proxy is not None and dialer.origin.scheme == "http":
+        target = f"http://{dialer.origin.authority}{target}"
+        fields = [*fields, *dialer.proxy.fields]
+    head = answer.request(method, target, [("Host", dialer.origin.authority), *fields], len(body))
     link = dialer.take(watch)
     if link.used:
         try:
-            return _exchange(dialer, link, method, target, fields, body)
+            return _exchange(dialer, link, method, head, body)
         except ConnectionError:
             link = dialer.fresh(watch)
     try:
-        return _exchange(dialer, link, method, target, fields, body)
+        return _exchange(dialer, link, method, head, body)
     except OSError as error:
         raise UpstreamError("connection", f"the connection broke: {error.strerror or error}") from None
 
 
-def _exchange(
-    dialer: Dialer, link: Link, method: str, target: str, fields: list[tuple[str, str]], body: bytes
-) -> Answered:
-    if dialer.proxy is not None and dialer.origin.scheme == "http":
-        target = f"http://{dialer.origin.authority}{target}"
-        fields = [*fields, *dialer.proxy.fields]
+def _exchange(dialer: Dialer, link: Link, method: str, head: bytes, body: bytes) -> Answered:
     try:
-        link.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-        link.putheader("Host", dialer.origin.authority)
-        for name, value in fields:
-            link.putheader(name, value)
-        if body or method == "POST":
-            link.putheader("Content-Length", str(len(body)))
         # A provider may refuse a long body before it has read it: its answer counts, not the broken pipe.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            link.endheaders(body or None)
-        link.bound.watch.sent()
-        return Answered(dialer, link, link.getresponse())
-    except http.client.RemoteDisconnected:
-        link.drop()
-        raise
-    except http.client.HTTPException as error:
-        link.drop()
-        raise UpstreamError("garbage", f"the provider does not speak HTTP ({type(error).__name__})") from None
+            # One write for small ones: one packet, and the provider wakes up once.
+            if len(body) < _SMALL:
+                link.sock.sendall(head + body)
+            else:
+                link.sock.sendall(head)
+                link.sock.sendall(body)
+        link.sock.watch.sent(link.sock.inner)
+        return Answered(dialer, link, answer.head(link.source, method))
     except BaseException:
         link.drop()
         raise

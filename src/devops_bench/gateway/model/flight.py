@@ -10,7 +10,7 @@ from dataclasses import replace
 from devops_bench.models.exchange import Exchange
 from devops_bench.models.prices import cost_usd
 from devops_bench.models.replies import Heard, ReplyReader
-from devops_bench.models.wire import Conversation, Tokens
+from devops_bench.models.wire import Heading, Tokens
 
 BYTES_A_TOKEN = 4
 
@@ -19,12 +19,14 @@ class Flight:
     """Written by the thread that serves the request, read by any."""
 
     def __init__(
-        self, number: int, wire: str, said: Conversation, provider: str, *, tools: tuple[str, ...], own: bool
+        self, number: int, wire: str, said: Heading, provider: str, *, tools: tuple[str, ...], own: bool
     ) -> None:
         self._lock = threading.Lock()
         self._provider = provider
         self._began = time.monotonic()
         self._reader: ReplyReader | None = None
+        self._status = 0
+        self._first_byte: float | None = None
         self._base = Exchange(number, time.time(), wire, said.model, stream=said.stream, tools=tools, own=own)
         self._input = said.input_tokens
         self._ended: Exchange | None = None
@@ -43,14 +45,14 @@ class Flight:
     def begin(self, status: int, *, events: bool) -> None:
         """The provider's reply begins."""
         with self._lock:
-            self._base = replace(self._base, status=status)
+            self._status = status
             self._reader = ReplyReader(self._base.wire, events=events) if status < 400 else None
 
     def feed(self, portion: bytes) -> None:
         """More of the reply."""
         with self._lock:
-            if self._base.first_byte is None:
-                self._base = replace(self._base, first_byte=time.monotonic() - self._began)
+            if self._first_byte is None:
+                self._first_byte = time.monotonic() - self._began
             if self._reader is not None:
                 self._reader.feed(portion)
 
@@ -84,9 +86,9 @@ class Flight:
 
     def _exchange(self, heard: Heard, fault: str, error: str, retry_after: float | None) -> Exchange:
         return replace(
-            self._base, text=heard.text, calls=heard.calls, finish=heard.finish, tokens=heard.tokens,
-            served_model=heard.model, latency=time.monotonic() - self._began, fault=fault, error=error,
-            retry_after=retry_after,
+            self._base, status=self._status, first_byte=self._first_byte, text=heard.text, calls=heard.calls,
+            finish=heard.finish, tokens=heard.tokens, served_model=heard.model, latency=time.monotonic() - self._began,
+            fault=fault, error=error, retry_after=retry_after,
         )  # fmt: skip
 
     def estimated_cost(self) -> float | None:

@@ -11,10 +11,11 @@ with ModelGateway(Scripted(Path("scenarios"), "scripted:careful"), wire="google"
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +39,7 @@ from devops_bench.models.player import WIRES
 from devops_bench.models.record import without_keys
 from devops_bench.models.replies.draft import parsed
 from devops_bench.models.routes import Action, Route
-from devops_bench.models.wire import Conversation
+from devops_bench.models.wire import Conversation, Heading
 from devops_bench.redact import Redactor
 
 Hook = Callable[[Conversation, bytes], str | None]
@@ -60,6 +61,15 @@ class _UnusableError(Exception):
     def __init__(self, status: int, message: str) -> None:
         self.status = status
         super().__init__(message)
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """What is not as its wire format says is the client's fault."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _UnusableError(400, f"the request cannot be read: {type(error).__name__}: {error}") from None
 
 
 class ModelGateway:
@@ -156,7 +166,7 @@ class ModelGateway:
         return any(secrets.compare_digest(key.encode(), self.token.encode()) for key in keys_in(request))
 
     def _handle(self, connection: Connection, request: Request) -> None:
-        if not self._admits(request):
+        if connection.unread:  # not admitted
             return self._turn_down(connection, request, 401, "the key is not valid")
         route = routes.route(request.method, request.path, request.headers)
         generates = route is not None and route.action not in {Action.LIST, Action.SHOW}
@@ -167,34 +177,34 @@ class ModelGateway:
         # The path of a list of models does not tell the wire.
         route = replace(route, wire=self.wire)
         try:
-            asked, said, names = self._understood(request, route, generates=generates)
+            asked, data = self._understood(request, route, generates=generates)
+            if route.action not in _GENERATING:
+                return relay(self, connection, asked)
+            with _readable():
+                streams = route.action is Action.STREAM
+                said = WIRES[self.wire].heading(data, asked.model, stream=streams, size=len(request.body))
+                names = offers.offered(said, data)
+            first, missing = self._first(data, said, names, request)
         except _UnusableError as error:
             return self._turn_down(connection, request, error.status, str(error))
-        if said is None:
-            return relay(self, connection, asked)
-        first, missing = self._first(said, names, request)
+        del data  # larger than the request: not needed while the model thinks
+        asked = replace(asked, stream=said.stream)
         own = first or self._like_the_first(names, request)
         if not first and names and self._later is not None and (text := self._later(names)) is not None:
             self.ledger.refuse(self.wire, said, self.upstream.provider, text, names=names)
             return self._turn_down(connection, request, 400, text)
         provider = self.upstream.provider
         flight, end = self.ledger.begin(self.wire, said, provider, missing, names=names, own=own)
-        del said  # as large as the request: not needed while the model thinks
         if end is not None:
             self.sent(flight, asked)
             return self._tell_end(connection, request, end)
         return Passage(self, connection, asked, flight).run()
 
-    def _understood(
-        self, request: Request, route: Route, *, generates: bool
-    ) -> tuple[Asked, Conversation | None, tuple[str, ...]]:
-        """The request with its meaning and the tools that it offers; no conversation where nothing is to be generated.
-
-        Raises _UnusableError.
-        """
+    def _understood(self, request: Request, route: Route, *, generates: bool) -> tuple[Asked, Mapping[str, Any]]:
+        """The request with its meaning, and what it says. Raises _UnusableError."""
         asked = Asked(request, route, route.model or "", self.token)
         if not generates:
-            return asked, None, ()
+            return asked, {}
         data = parsed(request.body, unique=route.action in _GENERATING)
         if not isinstance(data, Mapping):
             raise _UnusableError(400, "the request is not a JSON object, or one of its objects has a key twice")
@@ -202,24 +212,25 @@ class ModelGateway:
         only = self.upstream.model
         if only is not None and asked.model != only:
             raise _UnusableError(404, f"this run has no model {asked.model!r}, only {only!r}")
-        if route.action not in _GENERATING:
-            return asked, None, ()
-        try:
-            streams = route.action is Action.STREAM
-            said = WIRES[self.wire].read(data, asked.model, stream=streams, size=len(request.body))
-            names = offers.offered(said, data)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise _UnusableError(400, f"the request cannot be read: {type(error).__name__}: {error}") from None
-        return replace(asked, stream=said.stream), said, names
+        return asked, data
 
-    def _first(self, said: Conversation, names: tuple[str, ...], request: Request) -> tuple[bool, str | None]:
-        """Whether it is the first request with tools, and what the hook says to it; concurrent ones wait for that."""
+    def _first(
+        self, data: Mapping[str, Any], said: Heading, names: tuple[str, ...], request: Request
+    ) -> tuple[bool, str | None]:
+        """Whether it is the first request with tools, and what the hook says to it; concurrent ones wait for that.
+
+        Only this one is read whole. Raises _UnusableError.
+        """
         if not names or self._known() is not None:
             return False, None
         with self._checking:
             if self._known() is not None:
                 return False, None
-            missing = self._hook(said, request.body) if self._hook is not None else None
+            missing = None
+            if self._hook is not None:
+                with _readable():
+                    whole = WIRES[self.wire].read(data, said.model, stream=said.stream, size=said.size)
+                missing = self._hook(whole, request.body)
             with self._lock:
                 self._hook = None
                 self._print = offers.fingerprint(names, request)

@@ -8,7 +8,7 @@ from devops_bench.gateway.model import faults
 from devops_bench.gateway.model.caps import Caps, End, Spent
 from devops_bench.gateway.model.flight import Flight
 from devops_bench.models.exchange import Exchange
-from devops_bench.models.wire import Conversation
+from devops_bench.models.wire import Heading
 
 # No attempt makes so many requests; it bounds the memory where no cap is set.
 _MOST = 5000
@@ -30,7 +30,7 @@ class Ledger:
     def begin(
         self,
         wire: str,
-        said: Conversation,
+        said: Heading,
         provider: str,
         missing: str | None,
         *,
@@ -56,7 +56,7 @@ class Ledger:
             flight.finish("cap" if end.kind.startswith("cap_") else "refused", end.error)
         return flight, end
 
-    def refuse(self, wire: str, said: Conversation, provider: str, error: str, *, names: tuple[str, ...]) -> None:
+    def refuse(self, wire: str, said: Heading, provider: str, error: str, *, names: tuple[str, ...]) -> None:
         """Note a request that is not the CLI's and goes nowhere; it ends nothing."""
         with self._lock:
             if len(self._flights) < _MOST:

@@ -12,7 +12,7 @@ from typing import Any
 
 from devops_bench.models.http import Request
 from devops_bench.models.replies.draft import items, mapping
-from devops_bench.models.wire import Conversation
+from devops_bench.models.wire import Heading
 
 # Tools that a provider runs by itself have no declaration. Gemini names them by a key beside this one ...
 _FUNCTIONS = frozenset({"functionDeclarations", "function_declarations"})
@@ -25,7 +25,7 @@ _SERVER_TYPES = ("web_search", "web_fetch", "code_execution", "mcp_toolset")
 Print = tuple[frozenset[str], str]
 
 
-def offered(said: Conversation, document: Mapping[str, Any]) -> tuple[str, ...]:
+def offered(said: Heading, document: Mapping[str, Any]) -> tuple[str, ...]:
     """Everything that a request offers: functions (`namespace/name`), then the provider's own tools."""
     functions = [f"{tool.namespace}/{tool.name}" if tool.namespace else tool.name for tool in said.tools]
     return tuple(dict.fromkeys([*functions, *provider_tools(document)]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import os
 import select
 import socket
@@ -42,7 +41,7 @@ class Origin:
 
 
 class Socket:
-    """A connected socket that waits by a Watch; has what http.client calls. Raises UpstreamError (`hang`)."""
+    """A connected socket that waits by a Watch; raises UpstreamError (`hang`)."""
 
     def __init__(self, inner: socket.socket, watch: Watch) -> None:
         self.inner = inner
@@ -53,19 +52,13 @@ class Socket:
         while view:
             view = view[self._until(functools.partial(self.inner.send, view[:_SLICE]), select.POLLOUT) :]
 
-    def recv_into(self, buffer: Any) -> int:
-        return self._until(functools.partial(self.inner.recv_into, buffer), select.POLLIN)
+    def recv(self, size: int) -> bytes:
+        return self._until(functools.partial(self.inner.recv, size), select.POLLIN)
 
     def handshake(self) -> None:
         """TLS."""
         assert isinstance(self.inner, ssl.SSLSocket)
         self._until(self.inner.do_handshake, select.POLLIN, self.watch.connect)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reader(self), 1 << 16)
-
-    def close(self) -> None:
-        """Nothing: http.client calls this while a reply that ends with its connection is still to be read."""
 
     def drop(self) -> None:
         self.inner.close()
@@ -83,17 +76,6 @@ class Socket:
             if not self.watch.ready(self.inner, event, limit):
                 seconds = self.watch.idle if limit is None else limit
                 raise UpstreamError("hang", f"the provider sent nothing for {seconds:g} s")
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, sock: Socket) -> None:
-        self._sock = sock
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._sock.recv_into(buffer)
 
 
 def trusted() -> ssl.SSLContext:
@@ -151,10 +133,10 @@ def tunnel(sock: Socket, origin: Origin, proxy: Proxy) -> None:
     lines += [f"{name}: {value}" for name, value in proxy.fields]
     sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
     head = bytearray()
-    byte = bytearray(1)
     # Byte by byte: what follows the head belongs to TLS.
     while not head.endswith(b"\r\n\r\n") and len(head) < _MAX_PROXY_HEAD:
-        if not sock.recv_into(byte):
+        byte = sock.recv(1)
+        if not byte:
             raise OSError("the proxy closed the connection")
         head += byte
     status = bytes(head.partition(b"\r\n")[0]).decode("latin-1").split(" ", 2)

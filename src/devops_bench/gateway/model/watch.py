@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from devops_bench.models.http import Connection
 
+# Seconds: longer than it takes to read a request, shorter than any model thinks.
+_MOMENT = 0.002
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
@@ -40,10 +42,19 @@ class Watch:
         other._client = self._client
         return other
 
-    def sent(self) -> None:
-        """The request is on its way."""
+    def sent(self, sock: socket.socket | None = None) -> None:
+        """The request is on its way, over `sock`.
+
+        The other side gets a moment of the processor first: a provider on this machine is woken up where this thread
+        runs, and would wait for `on_sent` to end before it reads a byte.
+        """
         on_sent, self._on_sent = self._on_sent, None
-        if on_sent is not None:
+        if on_sent is None:
+            return
+        try:
+            if sock is not None:
+                self.ready(sock, select.POLLIN, _MOMENT)
+        finally:
             on_sent()
 
     def ready(self, sock: socket.socket, event: int, limit: float | None = None) -> bool:

@@ -34,6 +34,21 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """What a request asks for, without what was said in it: found in a moment, however long the conversation is."""
+
+    model: str
+    tools: tuple[Offered, ...]
+    stream: bool
+    size: int
+
+    @property
+    def input_tokens(self) -> int:
+        """An estimate: four bytes a token."""
+        return tokens_in(self.size)
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """What a request says. `turns` counts the model's turns in it; `results` are the tool results since the last."""
 
@@ -48,8 +63,13 @@ class Conversation:
 
     @property
     def input_tokens(self) -> int:
-        """An estimate: four bytes a token."""
-        return max(1, self.size // 4)
+        """An estimate, as in `Heading`."""
+        return tokens_in(self.size)
+
+
+def tokens_in(size: int) -> int:
+    """An estimate of the tokens in a request of `size` bytes."""
+    return max(1, size // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +115,7 @@ class Reply:
 class Wire(Protocol):
     """What a member module offers. Each of the `chunks` of a stream is one whole unit of the protocol."""
 
+    def heading(self, body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Heading: ...
     def read(self, body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Conversation: ...
     def whole(self, reply: Reply) -> dict[str, Any]: ...
     def chunks(self, reply: Reply) -> Iterator[bytes]: ...

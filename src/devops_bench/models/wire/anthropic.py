@@ -9,7 +9,18 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devops_bench.models.wire import Conversation, Finish, History, Offered, Reply, new_id, pieces, sse, text_of
+from devops_bench.models.wire import (
+    Conversation,
+    Finish,
+    Heading,
+    History,
+    Offered,
+    Reply,
+    new_id,
+    pieces,
+    sse,
+    text_of,
+)
 
 _FINISH = {
     Finish.STOP: "end_turn",
@@ -28,8 +39,19 @@ _ERRORS = {
 }
 
 
+def heading(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Heading:
+    """What a messages request asks for."""
+    return Heading(
+        model,
+        tuple(Offered(tool["name"], tool.get("input_schema") or {}) for tool in body.get("tools") or []),
+        bool(body.get("stream")),
+        size,
+    )
+
+
 def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Conversation:
     """A messages request."""
+    head = heading(body, model, stream=stream, size=size)
     prompt, history = [], History()
     for message in body.get("messages", []):
         content = message.get("content")
@@ -48,8 +70,8 @@ def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Con
         prompt="\n".join(prompt),
         turns=history.turns,
         results=tuple(history.results),
-        tools=tuple(Offered(tool["name"], tool.get("input_schema") or {}) for tool in body.get("tools") or []),
-        stream=bool(body.get("stream")),
+        tools=head.tools,
+        stream=head.stream,
         size=size,
         system=text_of(body.get("system")),
     )

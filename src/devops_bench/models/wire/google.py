@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from devops_bench.models.wire import Conversation, Finish, History, Offered, Reply, pieces, sse, text_of
+from devops_bench.models.wire import Conversation, Finish, Heading, History, Offered, Reply, pieces, sse, text_of
 
 _FINISH = {Finish.STOP: "STOP", Finish.CALLS: "STOP", Finish.MAX_TOKENS: "MAX_TOKENS", Finish.REFUSAL: "SAFETY"}
 _STATUS = {
@@ -24,8 +24,15 @@ _STATUS = {
 }
 
 
+def heading(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Heading:
+    """What a GenerateContentRequest asks for."""
+    body = body.get("generateContentRequest", body)
+    return Heading(model, tuple(_tools(body)), stream, size)
+
+
 def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Conversation:
     """A GenerateContentRequest (also the one nested in a countTokens request)."""
+    head = heading(body, model, stream=stream, size=size)
     body = body.get("generateContentRequest", body)
     prompt, history = [], History()
     for content in body.get("contents", []):
@@ -44,8 +51,8 @@ def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Con
         prompt="\n".join(prompt),
         turns=history.turns,
         results=tuple(history.results),
-        tools=tuple(_tools(body)),
-        stream=stream,
+        tools=head.tools,
+        stream=head.stream,
         size=size,
         system=text_of((body.get("systemInstruction") or body.get("system_instruction") or {}).get("parts")),
     )

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devops_bench.models.wire import Conversation, Finish, History, Offered, Reply, pieces, sse, text_of
+from devops_bench.models.wire import Conversation, Finish, Heading, History, Offered, Reply, pieces, sse, text_of
 
 _FINISH = {
     Finish.STOP: "stop",
@@ -20,8 +20,14 @@ _FINISH = {
 _TYPE = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
+def heading(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Heading:
+    """What a chat completion request asks for."""
+    return Heading(model, tuple(_tools(body)), bool(body.get("stream")), size)
+
+
 def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Conversation:
     """A chat completion request."""
+    head = heading(body, model, stream=stream, size=size)
     prompt, system, history = [], [], History()
     for message in body.get("messages", []):
         role, text = message.get("role"), text_of(message.get("content"))
@@ -39,8 +45,8 @@ def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Con
         prompt="\n".join(prompt),
         turns=history.turns,
         results=tuple(history.results),
-        tools=tuple(_tools(body)),
-        stream=bool(body.get("stream")),
+        tools=head.tools,
+        stream=head.stream,
         size=size,
         system="\n".join(system),
     )

@@ -9,7 +9,18 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devops_bench.models.wire import Conversation, Finish, History, Offered, Reply, new_id, pieces, sse, text_of
+from devops_bench.models.wire import (
+    Conversation,
+    Finish,
+    Heading,
+    History,
+    Offered,
+    Reply,
+    new_id,
+    pieces,
+    sse,
+    text_of,
+)
 from devops_bench.models.wire import openai_chat as chat
 
 _OURS = {"function_call", "custom_tool_call", "local_shell_call", "reasoning"}
@@ -23,8 +34,14 @@ _BEGUN: Mapping[str, dict[str, Any]] = {
 }
 
 
+def heading(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Heading:
+    """What a responses request asks for."""
+    return Heading(model, tuple(_tools(body.get("tools") or [], None)), bool(body.get("stream")), size)
+
+
 def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Conversation:
     """A responses request; `input` is a text or a list of items."""
+    head = heading(body, model, stream=stream, size=size)
     given = body.get("input") or []
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     prompt, system, history = [], [text_of(body.get("instructions"))], History()
@@ -44,8 +61,8 @@ def read(body: Mapping[str, Any], model: str, *, stream: bool, size: int) -> Con
         prompt="\n".join(prompt),
         turns=history.turns,
         results=tuple(history.results),
-        tools=tuple(_tools(body.get("tools") or [], None)),
-        stream=bool(body.get("stream")),
+        tools=head.tools,
+        stream=head.stream,
         size=size,
         system="\n".join(part for part in system if part),
     )
