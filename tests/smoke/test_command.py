@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.agents_world import ensure_installed
+from tests.e2e.agents_world import CLIS, GRANTS, ensure_installed
 
 pytestmark = pytest.mark.sandbox
 
@@ -25,18 +25,20 @@ def smoke(tmp_path: Path, *args: str, **env: str) -> subprocess.CompletedProcess
     )
 
 
-def test_good_configurations_leave_nothing_behind(tmp_path: Path) -> None:
-    ensure_installed("codex")
-    done = smoke(tmp_path, "codex", "codex+skills", "--json", "--timeout-sec", "600")
+def test_good_configurations_of_every_cli_leave_nothing_behind(tmp_path: Path) -> None:
+    ensure_installed(*CLIS)
+    configs = ["oc", "gcli", "cc", "codex", "codex+skills"]
+    done = smoke(tmp_path, *configs, "--json", "--timeout-sec", "600")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     assert report["verdict"] == "good"
-    assert [row["config"] for row in report["rows"]] == ["codex", "codex+skills"]
-    for row in report["rows"]:
+    rows = {row["config"]: row for row in report["rows"]}
+    assert sorted(rows) == sorted(configs)
+    for row in rows.values():
         assert row["verdict"] == "good"
         assert row["agreement"] == "agrees"
         assert row["version"] and row["calls"] >= 1 and row["mcp_calls"] == 0
-    assert report["rows"][1]["skills"] == ["smoke-check"]
+    assert rows["codex+skills"]["skills"] == ["smoke-check"]
     assert report["work"] == ""
     assert not list(tmp_path.glob("devops-bench-smoke-*"))
     state = Path(os.environ["BENCH_RUN_STATE_ROOT"])
@@ -52,6 +54,18 @@ def test_an_mcp_configuration_is_tried_on_a_cluster_of_its_own(tmp_path: Path, k
     assert table[0].split() == ["config", "version", "seconds", "calls", "mcp", "verdict"]
     assert "good: 3 calls, 1 of them reached the MCP server" in table[1]
     assert table[2] == "1 of 1 configurations are what their labels say"
+
+
+@pytest.mark.soak
+@pytest.mark.kwok
+def test_every_agent_with_every_set_of_grants(tmp_path: Path, kube_binary: Path) -> None:
+    ensure_installed(*CLIS, "kubernetes-mcp-server")
+    configs = [f"{agent}{grants}" for agent in ("oc", "gcli", "cc", "codex", "api") for grants in GRANTS]
+    done = smoke(tmp_path, *configs, "--timeout-sec", "600", DEVOPS_BENCH_KUBE=str(kube_binary))
+    assert done.returncode == 0, done.stdout + done.stderr
+    _head, *rows, last = done.stdout.splitlines()
+    assert last == "20 of 20 configurations are what their labels say"
+    assert {row.split()[0] for row in rows} == set(configs)
 
 
 def test_a_configuration_that_is_not_what_it_says_keeps_its_records(tmp_path: Path) -> None:

@@ -132,3 +132,13 @@ def test_what_cannot_be_tried_is_said_before_anything_runs(monkeypatch: pytest.M
         real_model(None, {"MATRIX_MODELS": "a b"})
     assert real_model(None, {"MATRIX_MODELS": "a"}) == "a"
     assert [one.preset for one in choose((), {"MATRIX_AGENT_CONFIGS": "api noop api+skills"})] == ["api", "api+skills"]
+
+
+@pytest.mark.parametrize("label", ["oc", "codex+mcp+skills"])
+def test_the_table_shows_names_whole_and_its_columns_in_line(label: str) -> None:
+    from devops_bench.cli.smoke import columns, head, line
+
+    widths = columns([config("cc"), config(label)])
+    row = line(Row(label, "agent", Verdict.GOOD, "well", 2.34, GOOD), widths)
+    assert row.split() == [label, "1.2.3", "2.3", "1", "0", "good:", "well"]
+    assert head(widths).index("verdict") == row.index("good")

@@ -46,14 +46,15 @@ def command(configs: tuple[str, ...], real: bool, model: str | None, timeout_sec
     asked = real_model(model, env) if real else None
     if model and not real:
         raise ConfigError("--model is for --real", fix="add --real, or leave --model out")
+    widths = columns(chosen)
     if not as_json:
-        click.echo(head())
+        click.echo(head(widths))
     report = smoke.check(
         chosen,
         options,
         env,
         smoke.SmokeOptions(model=asked, timeout_sec=timeout_sec),
-        lambda row: None if as_json else click.echo(line(row)),
+        lambda row: None if as_json else click.echo(line(row, widths)),
     )
     click.echo(as_data(report) if as_json else summary(report), nl=as_json)
     return int(
@@ -129,22 +130,26 @@ def real_model(given: str | None, env: Mapping[str, str]) -> str:
     return words[0]
 
 
-WIDTHS = (16, 12, 8, 6, 5)
-COLUMNS = ("config", "version", "seconds", "calls", "mcp")
+HEADS = ("config", "version", "seconds", "calls", "mcp")
 
 
-def head() -> str:
+def columns(configs: Sequence[AgentConfig]) -> tuple[int, ...]:
+    """Widths of the table's columns: a configuration's name is shown whole."""
+    return (max(16, *(len(config.preset) + 1 for config in configs)), 12, 8, 6, 5)
+
+
+def head(widths: Sequence[int]) -> str:
     """The table's heading."""
-    return f"{''.join(f'{name:<{width}}' for name, width in zip(COLUMNS, WIDTHS, strict=True))}verdict"
+    return f"{''.join(f'{name:<{width}}' for name, width in zip(HEADS, widths, strict=True))}verdict"
 
 
-def line(row: Row) -> str:
+def line(row: Row, widths: Sequence[int]) -> str:
     """One configuration."""
     from devops_bench.plaintext import one_line
 
     seen = row.seen
     cells: tuple[Any, ...] = (row.config, seen.version or "-", f"{row.seconds:.1f}", seen.calls, seen.mcp_calls)
-    text = "".join(f"{str(cell)[: width - 1]:<{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+    text = "".join(f"{str(cell)[: width - 1]:<{width}}" for cell, width in zip(cells, widths, strict=True))
     return f"{text}{row.verdict.value}: {one_line(row.line)}"
 
 
