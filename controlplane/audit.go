@@ -53,6 +53,7 @@ func newAuditPolicy() audit.PolicyRuleEvaluator {
 type auditBackend struct {
 	audit.Backend
 	file *cappedFile
+	log  *os.File // what file writes to; opened for appending
 }
 
 func newAuditBackend(path string, limit int64) (*auditBackend, error) {
@@ -62,7 +63,7 @@ func newAuditBackend(path string, limit int64) (*auditBackend, error) {
 	}
 	capped := &cappedFile{out: file, limit: limit}
 	version := schema.GroupVersion{Group: "audit.k8s.io", Version: "v1"}
-	return &auditBackend{Backend: auditlog.NewBackend(capped, auditlog.FormatJson, version), file: capped}, nil
+	return &auditBackend{Backend: auditlog.NewBackend(capped, auditlog.FormatJson, version), file: capped, log: file}, nil
 }
 
 // ProcessEvents drops bodies once half of the room is used, so that a flood of large objects cannot push the record of
@@ -79,6 +80,14 @@ func (b *auditBackend) ProcessEvents(events ...*auditinternal.Event) bool {
 	}
 	b.Backend.ProcessEvents(events...)
 	return true
+}
+
+// restart empties the log.
+func (b *auditBackend) restart() error {
+	b.file.mu.Lock()
+	defer b.file.mu.Unlock()
+	b.file.written, b.file.full = 0, false
+	return b.log.Truncate(0)
 }
 
 // truncationMarker is the last line of an audit log that reached its limit.

@@ -17,8 +17,8 @@ import (
 
 const bootstrapHook = "bootstrap-roles-and-priorities"
 
-// bootstrapParallelism is how many default objects are written at once.
-const bootstrapParallelism = 8
+// parallelism is how many requests of one kind of work are under way at once.
+const parallelism = 8
 
 // bootstrap writes the default roles, priority classes and storage class once the server serves, and readiness waits for it. The hooks
 // of the API server that do so start with a second of waiting and compare with what an older version left; a store that
@@ -30,25 +30,25 @@ func bootstrap(hook genericapiserver.PostStartHookContext) error {
 	if err != nil {
 		return err
 	}
-	return createAll(hook.Context, defaultObjects(client))
+	return inParallel(hook.Context, defaultObjects(client))
 }
 
-// createAll runs the functions in parallel. That an object exists already is fine.
-func createAll(ctx context.Context, creations []func(context.Context) error) error {
+// inParallel runs the functions, a few at once. That an object exists already is fine.
+func inParallel(ctx context.Context, work []func(context.Context) error) error {
 	queue := make(chan func(context.Context) error)
-	failures := make([]error, bootstrapParallelism)
+	failures := make([]error, parallelism)
 	var group sync.WaitGroup
-	for worker := range bootstrapParallelism {
+	for worker := range parallelism {
 		group.Go(func() {
-			for create := range queue {
-				if err := create(ctx); err != nil && !apierrors.IsAlreadyExists(err) {
+			for run := range queue {
+				if err := run(ctx); err != nil && !apierrors.IsAlreadyExists(err) {
 					failures[worker] = errors.Join(failures[worker], err)
 				}
 			}
 		})
 	}
-	for _, create := range creations {
-		queue <- create
+	for _, one := range work {
+		queue <- one
 	}
 	close(queue)
 	group.Wait()

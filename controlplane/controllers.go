@@ -41,8 +41,8 @@ type controllerSet struct {
 	loops     []func(context.Context)
 }
 
-// runControllers runs the controllers until ctx ends.
-func runControllers(ctx context.Context, ids *identities, dir string) error {
+// runControllers runs the controllers until ctx ends, and calls synced once they have read all there is.
+func runControllers(ctx context.Context, ids *identities, dir string, synced func()) error {
 	set, err := newControllerSet(ids)
 	if err != nil {
 		return err
@@ -61,6 +61,8 @@ func runControllers(ctx context.Context, ids *identities, dir string) error {
 		go loop(ctx)
 	}
 	go refresh(ctx, set.mapper)
+	set.informers.WaitForCacheSync(ctx.Done())
+	synced()
 	<-ctx.Done()
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -26,7 +27,7 @@ const (
 )
 
 // startEtcd runs the store and returns when it serves. Its data need not survive a crash, so nothing waits for the disk.
-func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error)) error {
+func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error)) (*etcdserver.EtcdServer, error) {
 	wal.SegmentSizeBytes = walSegment
 	config := embed.NewConfig()
 	config.Name = "etcd"
@@ -47,7 +48,7 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 
 	server, err := embed.StartEtcd(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	go func() {
 		if err := <-server.Err(); err != nil {
@@ -56,11 +57,11 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 	}()
 	select {
 	case <-server.Server.ReadyNotify():
-		return nil
+		return server.Server, nil
 	case <-server.Server.StopNotify():
-		return fmt.Errorf("etcd stopped while starting")
+		return nil, fmt.Errorf("etcd stopped while starting")
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 

@@ -55,6 +55,14 @@ type identities struct {
 	server string // https://127.0.0.1:PORT
 	ca     *authority
 	pairs  map[string]keyPair
+	gate   *gate // before all requests of these clients; nil for those that are never stopped
+}
+
+// behind returns the same identities for clients that end when the gate closes.
+func (i *identities) behind(gate *gate) *identities {
+	gated := *i
+	gated.gate = gate
+	return &gated
 }
 
 // newIdentities makes the cluster's authorities, keys and certificates and writes those that components read as files.
@@ -123,13 +131,17 @@ func newIdentities(dir, server string, clusterIP net.IP) (*identities, error) {
 // process serves gains nothing from clients that wait.
 func (i *identities) restConfig(user, userAgent string) *rest.Config {
 	pair := i.pairs[user]
-	return &rest.Config{
+	config := &rest.Config{
 		Host:            i.server,
 		UserAgent:       userAgent,
 		QPS:             -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: i.ca.certPEM, CertData: pair.cert, KeyData: pair.key},
 		WarningHandler:  rest.NoWarnings{},
 	}
+	if i.gate != nil {
+		config.Wrap(i.gate.wrap)
+	}
+	return config
 }
 
 // protobufConfig is restConfig for clients that only use built-in types.

@@ -12,8 +12,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
-// runScheduler runs the default scheduler, with the configuration that kube-scheduler has without flags, until ctx ends.
-func runScheduler(ctx context.Context, ids *identities) error {
+// runScheduler runs the default scheduler, with the configuration that kube-scheduler has without flags, until ctx ends, and
+// calls synced once it knows all there is.
+func runScheduler(ctx context.Context, ids *identities, synced func()) error {
 	config := ids.protobufConfig(userScheduler, "kube-scheduler")
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -51,6 +52,7 @@ func runScheduler(ctx context.Context, ids *identities) error {
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
 		return err
 	}
+	synced()
 	sched.Run(ctx)
 	return nil
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -126,4 +129,57 @@ func parse(t *testing.T, text []byte) *x509.Certificate {
 		t.Fatal(err)
 	}
 	return cert
+}
+
+// answering is a transport that answers when it is told to.
+type answering chan struct{}
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	<-a
+	return &http.Response{StatusCode: http.StatusOK}, nil
+}
+
+func TestAClosedGateLetsNothingThroughAndWaitsForWhatIsUnderWay(t *testing.T) {
+	server := answering(make(chan struct{}))
+	gate := &gate{}
+	transport := gate.wrap(server)
+	request, err := http.NewRequest(http.MethodPut, "https://cluster", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, answered, closed := make(chan struct{}), make(chan error, 1), make(chan struct{})
+	go func() {
+		close(began)
+		_, err := transport.RoundTrip(request)
+		answered <- err
+	}()
+	<-began
+	server <- struct{}{} // the request is under way, and this answers it
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := transport.RoundTrip(request)
+		answered <- err
+	}()
+	for gate.mu.TryLock() { // until the second one has passed
+		gate.mu.Unlock()
+		runtime.Gosched()
+	}
+	go func() {
+		gate.close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		t.Fatal("closed while a request was under way")
+	case server <- struct{}{}:
+	}
+	<-closed
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	if _, err := transport.RoundTrip(request); !errors.Is(err, errStopped) {
+		t.Error("a closed gate said", err)
+	}
 }

@@ -10,10 +10,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 )
 
 // bootTimeout is far beyond any start that is still going to succeed, also on a machine that is busy.
@@ -72,11 +73,11 @@ func up(args []string) int {
 		end.dir = options.dir
 	}
 	var input io.Reader = os.Stdin
-	if options.stdin == "ignore" {
+	if options.stdin != "watch" {
 		input = nil
 	}
 	end.watch(input)
-	line, err := boot(options, nodes, stages, end)
+	line, state, err := boot(options, nodes, stages, end)
 	if err != nil {
 		end.fail(err)
 	}
@@ -84,6 +85,9 @@ func up(args []string) int {
 	line.Seconds = float64(time.Since(started).Milliseconds()) / 1000
 	if err := json.NewEncoder(stdout).Encode(line); err != nil {
 		end.fail(err)
+	}
+	if options.stdin == "commands" {
+		obey(os.Stdin, stdout, state, end)
 	}
 	select {}
 }
@@ -99,7 +103,7 @@ func parseUp(args []string) (upOptions, error) {
 	})
 	flags.Int64Var(&options.auditBytes, "audit-max-bytes", options.auditBytes, "size at which the audit log ends")
 	flags.BoolVar(&options.keepDir, "keep-dir", false, "leave the directory behind")
-	flags.StringVar(&options.stdin, "stdin", "watch", "watch: end when standard input ends; ignore: do not look at it")
+	flags.StringVar(&options.stdin, "stdin", "watch", "watch: end when standard input ends; commands: that, and obey its lines; ignore: do not look at it")
 	if err := flags.Parse(args); err != nil {
 		return options, err
 	}
@@ -110,8 +114,8 @@ func parseUp(args []string) (upOptions, error) {
 		return options, errors.New("--dir is required")
 	case options.auditBytes <= 0:
 		return options, errors.New("--audit-max-bytes must be positive")
-	case options.stdin != "watch" && options.stdin != "ignore":
-		return options, fmt.Errorf("--stdin is %q; it must be watch or ignore", options.stdin)
+	case !slices.Contains([]string{"watch", "commands", "ignore"}, options.stdin):
+		return options, fmt.Errorf("--stdin is %q; it must be watch, commands or ignore", options.stdin)
 	}
 	var err error
 	for _, path := range []*string{&options.dir, &options.nodesFile} {
@@ -141,84 +145,75 @@ func claimDir(dir string) error {
 	return os.Chdir(dir)
 }
 
-// startNodes registers the nodes and starts what plays their kubelets.
-func startNodes(
-	ctx context.Context, ids *identities, client kubernetes.Interface, nodes []*corev1.Node, stages stageMap, log io.Writer,
-) error {
-	if err := createNodes(ctx, client, nodes); err != nil {
-		return err
-	}
-	go renewLeases(ctx, client)
-	if err := startKubelets(ctx, ids, stages, log); err != nil {
-		return fmt.Errorf("kubelets: %w", err)
-	}
-	return nil
-}
-
 // boot starts everything and returns when the cluster is usable. What fails later ends the process through end.
-func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending) (*readyLine, error) {
+func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending) (*readyLine, *rewinder, error) {
 	ctx := context.Background()
 	starting, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	log, err := setUpLogging(filepath.Join(options.dir, logFile))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
-	}
-	run := func(name string, work func() error) {
-		go func() {
-			err := work()
-			if err == nil {
-				err = errors.New("stopped")
-			}
-			end.fail(fmt.Errorf("%s: %w", name, err))
-		}()
+		return nil, nil, err
 	}
 
+	var store *etcdserver.EtcdServer
 	etcdReady := make(chan error, 1)
-	go func() { etcdReady <- startEtcd(starting, options.dir, log, end.fail) }()
+	go func() {
+		var err error
+		store, err = startEtcd(starting, options.dir, log, end.fail)
+		etcdReady <- err
+	}()
 	ids, err := newIdentities(options.dir, "https://"+listener.Addr().String(), firstServiceIP)
 	if err != nil {
-		return nil, fmt.Errorf("certificates: %w", err)
+		return nil, nil, fmt.Errorf("certificates: %w", err)
 	}
 	kubeconfigs, err := ids.writeKubeconfigs(options.dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	auditLog := filepath.Join(options.dir, auditFile)
 	backend, err := newAuditBackend(auditLog, options.auditBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := <-etcdReady; err != nil {
-		return nil, fmt.Errorf("etcd: %w", err)
+		return nil, nil, fmt.Errorf("etcd: %w", err)
 	}
-	run("kube-apiserver", func() error { return runAPIServer(ctx, ids, options.dir, listener, backend) })
-	client, err := kubernetes.NewForConfig(ids.protobufConfig(userKubelet, kubeletAgent))
-	if err != nil {
-		return nil, err
+	go func() {
+		err := runAPIServer(ctx, ids, options.dir, listener, backend)
+		if err == nil {
+			err = errors.New("stopped")
+		}
+		end.fail(fmt.Errorf("kube-apiserver: %w", err))
+	}()
+	state := &rewinder{
+		store: store, ids: ids, dir: options.dir, stages: stages, log: log, audit: backend, failed: end.fail,
 	}
 	registered := make(chan error, 1)
 	// The components need no more than a server that answers, and there are idle cycles until it is ready.
 	serving := func() {
-		run("kube-controller-manager", func() error { return runControllers(ctx, ids, options.dir) })
-		run("kube-scheduler", func() error { return runScheduler(ctx, ids) })
-		go func() { registered <- startNodes(ctx, ids, client, nodes, stages, log) }()
+		go func() {
+			var err error
+			if state.now, err = startGeneration(ids, options.dir, end.fail); err == nil {
+				err = state.now.startKubelets(starting, nodes, stages, log)
+			}
+			registered <- err
+		}()
 	}
 	if err := awaitReadyz(starting, ids.restConfig(userAdmin, "kube"), serving); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := <-registered; err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := awaitUsable(starting, client, len(nodes)); err != nil {
-		return nil, err
+	if err := awaitUsable(starting, state.now.client, len(nodes)); err != nil {
+		return nil, nil, err
 	}
 	return &readyLine{
 		Server: ids.server, PID: os.Getpid(), Dir: options.dir, Kubeconfigs: kubeconfigs, AuditLog: auditLog,
 		Kubernetes: pins().Kubernetes, Nodes: len(nodes),
-	}, nil
+	}, state, nil
 }

@@ -28,10 +28,16 @@ DEFAULT_NAMESPACE = "default"
 
 
 def boot(
-    binary: Path, root: Path, needs: ClusterNeeds, *, timeout: float | None = None, env: Mapping[str, str] = os.environ
+    binary: Path,
+    root: Path,
+    needs: ClusterNeeds,
+    *,
+    timeout: float | None = None,
+    obeys: bool = False,
+    env: Mapping[str, str] = os.environ,
 ) -> Plane:
     """Start a plane below the state root `root` and wait until it serves. Raises TransientError."""
-    plane = start(binary, root, needs, env=env)
+    plane = start(binary, root, needs, obeys=obeys, env=env)
     plane.wait_ready(timeout)
     return plane
 
@@ -68,11 +74,15 @@ def attach(plane: Plane, name: str, state_dir: Path, binary: Path) -> Cluster:
 
 
 class Kwok:
-    """The provider. One instance per combo process; `planes` are those that this process holds, by cluster name."""
+    """The provider. One instance per combo process; `planes` are those that this process holds, by cluster name.
+
+    Planes that it boots with `obeys` can be taken back to an earlier state (`rewinding`).
+    """
 
     name = "kwok"
 
-    def __init__(self, binary: Path, env: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, binary: Path, env: Mapping[str, str] = os.environ, *, obeys: bool = False) -> None:
+        self.obeys = obeys
         self.binary = binary
         self.env = env
         self.root = state_root(env)
@@ -85,7 +95,7 @@ class Kwok:
             raise RefusedError(
                 f"cluster {name} already exists: {left[0]}", fix="end its owner, then run `devops-bench clusters clean`"
             )
-        return self.take(boot(self.binary, self.root, needs, env=self.env), name, state_dir)
+        return self.take(boot(self.binary, self.root, needs, obeys=self.obeys, env=self.env), name, state_dir)
 
     def take(self, plane: Plane, name: str, state_dir: Path) -> Cluster:
         """Use a plane that a pool booted and handed over; it is ended when it cannot be used."""

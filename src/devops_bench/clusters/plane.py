@@ -37,10 +37,20 @@ class Plane:
     """A plane that this process started or was handed. Not thread-safe; one owner at a time.
 
     `folder` holds its lease, `pidfd` becomes readable when it has ended, `stdout_fd` when it has something to say (None
-    once it is ready), `write_fd` is its life (None once given away).
+    once it is ready, unless it `obeys` commands), `write_fd` is its life (None once given away).
     """
 
-    def __init__(self, folder: Path, lease: Lease, write_fd: int | None, stdout_fd: int | None, pidfd: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        lease: Lease,
+        write_fd: int | None,
+        stdout_fd: int | None,
+        pidfd: int,
+        *,
+        obeys: bool = False,
+    ) -> None:
+        self.obeys = obeys
         self.folder = folder
         self.lease = lease
         self.write_fd = write_fd
@@ -90,8 +100,9 @@ class Plane:
             ready = parse_ready(self._heard.split(b"\n", 1)[0])
             self.lease = replace(self.lease, ready=ready, state=PlaneState.READY)
             leases.write(self.folder, self.lease)
-            os.close(self.stdout_fd)
-            self.stdout_fd = None
+            if not self.obeys:
+                os.close(self.stdout_fd)
+                self.stdout_fd = None
             return ready
         if not chunk or len(self._heard) > READY_LINE_CAP:
             raise TransientError(f"control plane ended before it was ready{self._tail()}", delay=1.0)
@@ -164,13 +175,14 @@ def start(
     needs: ClusterNeeds,
     *,
     owner: ProcessIdentity | None = None,
+    obeys: bool = False,
     env: Mapping[str, str] = os.environ,
 ) -> Plane:
-    """Start a plane and return at once; `owner` is this process unless told otherwise.
+    """Start a plane and return at once; `owner` is this process unless told otherwise. `obeys`: see `rewinding`.
 
     Raises TransientError when the host refuses (disk, processes, memory), TaskError for a missing stage file.
     """
-    arguments = ["up", "--dir", leases.DATA]
+    arguments = ["up", "--dir", leases.DATA, f"--stdin={'commands' if obeys else 'watch'}"]
     for path in stage_files(needs):
         arguments += ["--stages", str(path)]
     try:
@@ -189,7 +201,7 @@ def start(
         who = identity(pid)
         assert who is not None  # our child, not reaped yet: it is in /proc even if it has ended
         lease = replace(lease, plane=who)
-        plane = Plane(folder, lease, write_fd, stdout_fd, os.pidfd_open(pid))
+        plane = Plane(folder, lease, write_fd, stdout_fd, os.pidfd_open(pid), obeys=obeys)
     except OSError as error:
         remove(folder)
         raise TransientError(f"cannot start a control plane: {error.strerror}", where=binary, delay=5.0) from error

@@ -1,7 +1,7 @@
 """Proves tasks side by side and puts each task's cases together into one report.
 
-All cases of all tasks share one pool of threads: a case waits most of its time (for a plane, for a rollout, for rest),
-so a few more than there are cores keep those busy.
+Lanes (threads) take task after task; the cases of a task share a cluster that is taken back to the end of its setup. A
+case waits most of its time (for a rollout, for rest), so there are more lanes than cores.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
+from queue import SimpleQueue
 
 import psutil
 
@@ -22,8 +23,9 @@ from devops_bench._version import __version__
 from devops_bench.errors import BenchError
 from devops_bench.proofs.cases import Case, Kind, load_cases
 from devops_bench.proofs.judge import Outcome, coverage, findings
-from devops_bench.proofs.lab import run_case
+from devops_bench.proofs.lab import Lab
 from devops_bench.proofs.ladder import SCORES, proved_scores
+from devops_bench.proofs.roster import Roster
 from devops_bench.proofs.statics import static_problems
 from devops_bench.sandbox import SandboxMode
 from devops_bench.tasks.catalogue import FoundTask
@@ -33,6 +35,7 @@ from devops_bench.tasks.proved import ProofRecord, write_record
 from devops_bench.tasks.spec import TaskSpec
 
 SERVED = ("none", "kwok")
+LANES = 3
 
 
 class TaskState(StrEnum):
@@ -90,10 +93,10 @@ Progress = Callable[[str, CaseReport, float], None]
 
 
 def default_jobs() -> int:
-    """Half again as many cases at once as there are cores, within the free memory."""
+    """LANES for each core, within the free memory."""
     cores = len(os.sched_getaffinity(0))
     room = psutil.virtual_memory().available - settings.TABLE["memory_reserve"].value
-    return max(1, min(cores + max(1, cores // 2), int(room // settings.TABLE["plane_memory"].value)))
+    return max(1, min(cores * LANES, int(room // settings.TABLE["plane_memory"].value)))
 
 
 def prove(
@@ -105,38 +108,56 @@ def prove(
     progress: Progress = lambda _key, _case, _seconds: None,
     complete: Callable[[TaskReport], None] = lambda _report: None,
     seed: int | None = None,
+    fresh: bool = False,
     env: Mapping[str, str] = os.environ,
 ) -> list[TaskReport]:
     """Run all cases for which `only` holds, and the static proofs. Reports are in the order of `tasks`.
 
-    `complete` hears of each task when its last case has ended. `seed`: the cases of all tasks run mixed in the order
-    that it gives, not task by task.
+    `complete` hears of each task when its last case has ended. `seed`: tasks, and the cases of each, in the order that
+    it gives. `fresh`: every case on a cluster of its own.
     """
     reports = [TaskReport(found.key, found) for found in tasks]
     planned = [(report, task, case) for report in reports for task, case in _prepare(report, only)]
     if seed is not None:
         random.Random(seed).shuffle(planned)  # noqa: S311 - an order, not a secret
     left = Counter(report.key for report, _, _ in planned)
-    with ThreadPoolExecutor(jobs or default_jobs(), thread_name_prefix="proof") as pool:
-        waiting: dict[Future[tuple[Outcome, float]], tuple[TaskReport, TaskSpec]] = {
-            pool.submit(_timed, task, case, mode, env): (report, task) for report, task, case in planned
-        }
+    named = {report.key: (report, task) for report, task, _ in planned}
+    roster = Roster((report.key, case) for report, _, case in planned)
+    heard: SimpleQueue[tuple[str, Outcome, float] | None] = SimpleQueue()
+
+    def lane() -> None:
+        try:
+            while (key := roster.join()) is not None:
+                with Lab(named[key][1], mode, env, again=not fresh) as lab:
+                    while (case := roster.take(key)) is not None:
+                        started = time.monotonic()
+                        heard.put((key, lab.run(case), time.monotonic() - started))
+        finally:
+            heard.put(None)
+
+    with ThreadPoolExecutor(lanes := jobs or default_jobs(), thread_name_prefix="proof") as pool:
+        running = [pool.submit(lane) for _ in range(lanes)]
         try:
             for report in reports:
                 if not left[report.key]:
                     complete(_concluded(report))
-            for future in as_completed(waiting):
-                report, task = waiting[future]
-                outcome, seconds = future.result()
+            while lanes:
+                if (found := heard.get()) is None:
+                    lanes -= 1
+                    continue
+                key, outcome, seconds = found
+                report, task = named[key]
                 case_report = CaseReport(outcome, tuple(findings(outcome, task.verification_spec)))
                 report.cases.append(case_report)
-                progress(report.key, case_report, seconds)
-                left[report.key] -= 1
-                if not left[report.key]:
+                progress(key, case_report, seconds)
+                left[key] -= 1
+                if not left[key]:
                     complete(_concluded(report))
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            roster.drop()
             raise
+    for future in running:
+        future.result()
     return reports
 
 
@@ -155,11 +176,6 @@ def _prepare(report: TaskReport, only: Callable[[Case], bool]) -> list[tuple[Tas
     if task.parse_failures:
         return []  # an entry that cannot be read has no verdict to prove
     return [(task, case) for case in cases if only(case)]
-
-
-def _timed(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, str]) -> tuple[Outcome, float]:
-    started = time.monotonic()
-    return run_case(task, case, mode, env), time.monotonic() - started
 
 
 def _concluded(report: TaskReport) -> TaskReport:

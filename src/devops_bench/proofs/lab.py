@@ -7,42 +7,23 @@ temporary folder that is gone afterwards.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
 
-from devops_bench import clusters
-from devops_bench.clusters.base import Cluster, Provider
-from devops_bench.clusters.needs import stage_documents
-from devops_bench.combo.check_commands import runner
-from devops_bench.combo.host_scripts import host_runner
-from devops_bench.combo.setup import apply_setup
-from devops_bench.combo.workspace import prepare_workspace
 from devops_bench.errors import BenchError
-from devops_bench.kube import KubeClient
-from devops_bench.paths import private_dir
 from devops_bench.proofs.cases import Case, Kind
+from devops_bench.proofs.ground import Bench, Ground
 from devops_bench.proofs.judge import Judgement, Outcome
-from devops_bench.proofs.leaving import STATE, world_folder
 from devops_bench.proofs.readable import leaks
 from devops_bench.proofs.watching import Fingerprint, at_rest, fingerprint
-from devops_bench.sandbox import Sandbox, SandboxMode, SandboxSpec
+from devops_bench.sandbox import SandboxMode
 from devops_bench.settings import value
-from devops_bench.tasks.placeholders import fill
 from devops_bench.tasks.spec import TaskSpec
-from devops_bench.verification import (
-    EntryResult,
-    HoldSampler,
-    Limits,
-    VerifyContext,
-    assert_once,
-    longest_stage_delay,
-    take_baseline,
-    verify,
-)
+from devops_bench.verification import EntryResult, HoldSampler, assert_once, verify
 
 SCRIPT = "task.sh"
 OUTPUT_CAP = 64 << 10
@@ -52,94 +33,69 @@ LOOKS = 3  # how often the same state is judged
 WINDOW = 25.0
 
 
-@dataclass(slots=True)
-class Bench:
-    """One world: made by `bench`, used by one case."""
+def run_case(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, str] = os.environ) -> Outcome:
+    """Run a case to its verdicts on a cluster of its own.
 
-    task: TaskSpec
-    cluster: Cluster
-    kube: KubeClient | None
-    sandbox: Sandbox
-    context: VerifyContext
-    workspace: Path
-    seconds: dict[str, float] = field(default_factory=dict)
+    Never raises for what a task or cluster can do: that is the outcome's `trouble`.
+    """
+    with Lab(task, mode, env) as lab:
+        return lab.run(case)
+
+
+class Lab:
+    """Runs cases of one task one after the other, with `again` on the same ground while that can be gone back to."""
+
+    def __init__(self, task: TaskSpec, mode: SandboxMode, env: Mapping[str, str], *, again: bool = False) -> None:
+        self._task = task
+        self._mode = mode
+        self._env = env
+        self._again = again
+        self._ground: Ground | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    def run(self, case: Case) -> Outcome:
+        """Run a case to its verdicts; what a task or cluster does wrong is the outcome's `trouble`."""
+        try:
+            with self._world() as here:
+                if case.kind is Kind.COPIES:
+                    return _copies(here, case, lambda: bench(self._task, self._mode, self._env))
+                return _idle(here, case) if case.kind is Kind.IDLE else _scripted(here, case)
+        except BenchError as error:
+            self._leave()
+            return Outcome(case, trouble=error.message())
+        except BaseException:
+            self._leave()
+            raise
 
     @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Add the time of the block to `seconds[name]`."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
+    def _world(self) -> Iterator[Bench]:
+        if self._ground is not None and not self._ground.back():
+            self._leave()
+        if self._ground is None:
+            self._ground = Ground(self._task, self._mode, self._env, again=self._again).__enter__()
+        with self._ground.case() as here:
+            yield here
+        if not self._again:
+            self._leave()
 
-
-def run_case(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, str] = os.environ) -> Outcome:
-    """Run a case to its verdicts. Never raises for what a task or cluster can do: that is the outcome's `trouble`."""
-    try:
-        if case.kind is Kind.COPIES:
-            return _copies(task, case, mode, env)
-        with bench(task, mode, env) as here:
-            return _idle(here, case) if case.kind is Kind.IDLE else _scripted(here, case)
-    except BenchError as error:
-        return Outcome(case, trouble=error.message())
+    def _leave(self) -> None:
+        ground, self._ground = self._ground, None
+        if ground is not None:
+            ground.__exit__(None, None, None)
 
 
 @contextmanager
 def bench(task: TaskSpec, mode: SandboxMode, env: Mapping[str, str]) -> Iterator[Bench]:
     """A fresh cluster with the task set up, and an empty home. Raises the error family."""
-    with world_folder() as root:
-        own = {**env, "BENCH_RUN_STATE_ROOT": str(private_dir(root / STATE))}
-        provider: Provider = clusters.get(task.provider, own)
-        started = time.monotonic()
-        cluster = provider.create("c0000000-eval", task.cluster, private_dir(root / "c"))
-        booted = round(time.monotonic() - started, 3)
-        try:
-            with _inside(task, cluster, root, mode) as here:
-                here.seconds["boot"] = booted
-                yield here
-        finally:
-            provider.destroy(cluster)
-
-
-@contextmanager
-def _inside(task: TaskSpec, cluster: Cluster, root: Path, mode: SandboxMode) -> Iterator[Bench]:
-    filled = fill(task, {"NAMESPACE": "default", **cluster.facts})
-    workspace = prepare_workspace(filled, root / "w")
-    kube = KubeClient.from_kubeconfig(cluster.admin_kubeconfig, cluster.kubectl) if cluster.admin_kubeconfig else None
-    spec = SandboxSpec(
-        home=private_dir(root / "h"),
-        workspace=workspace,
-        kubeconfig=cluster.agent_kubeconfig,
-        kubectl=cluster.kubectl,
-    )
-    try:
-        with Sandbox(mode, spec) as sandbox:
-            context = VerifyContext(
-                kube=kube,
-                workspace=workspace,
-                home=spec.home,
-                audit_log=cluster.audit_log,
-                sandbox_run=runner(sandbox),
-                host_run=host_runner(task.folder, cluster, workspace),
-                namespace=cluster.facts.get("NAMESPACE", "default"),
-                limits=_limits(filled),
-            )
-            here = Bench(filled, cluster, kube, sandbox, context, workspace)
-            with here.timed("setup"):
-                if kube is not None:
-                    apply_setup(filled, cluster, kube, workspace, value("setup_timeout"))
-                here.context = replace(context, baseline=take_baseline(filled.verification_spec, context))
-            yield here
-    finally:
-        if kube is not None:
-            kube.close()
-
-
-def _limits(task: TaskSpec) -> Limits:
-    """The settings; rest is only rest when it outlasts the delays of the task's own stages."""
-    limits = Limits.from_env()
-    return replace(limits, quiescence=limits.quiescence + longest_stage_delay(stage_documents(task.cluster)))
+    with Ground(task, mode, env) as ground, ground.case() as here:
+        yield here
 
 
 def judgement(moment: str, results: Sequence[EntryResult]) -> Judgement:
@@ -211,29 +167,13 @@ def _looks(here: Bench) -> tuple[list[Judgement], list[str]]:
     return looks, before.difference(fingerprint(here.kube, here.workspace))
 
 
-def _copies(task: TaskSpec, case: Case, mode: SandboxMode, env: Mapping[str, str]) -> Outcome:
+def _copies(here: Bench, case: Case, other: Callable[[], AbstractContextManager[Bench]]) -> Outcome:
     """The same solution in two worlds at once, both set up before either begins."""
-    from concurrent.futures import ThreadPoolExecutor
-    from threading import Barrier, BrokenBarrierError
-
-    barrier = Barrier(2)
-
-    def one() -> Outcome:
-        try:
-            with bench(task, mode, env) as here:
-                barrier.wait(timeout=value("plane_ready_timeout") + value("setup_timeout"))
-                return _scripted(here, case)
-        except BrokenBarrierError:
-            return Outcome(case, trouble="the other copy could not be set up")
-        except BenchError as error:
-            barrier.abort()
-            return Outcome(case, trouble=error.message())
-
-    with ThreadPoolExecutor(2) as pool:
-        first, second = (future.result() for future in [pool.submit(one), pool.submit(one)])
+    with other() as there, ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda world: _scripted(world, case), (here, there))
     if first.trouble or second.trouble:
         return first if first.trouble else second
-    judgements: tuple[Any, ...] = (
+    judgements = (
         *(replace(item, moment="in the first copy") for item in first.judgements[-1:]),
         *(replace(item, moment="in the second copy") for item in second.judgements[-1:]),
     )
