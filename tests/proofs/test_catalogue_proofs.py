@@ -52,22 +52,26 @@ def test_low_rungs_stay_low_wherever_the_kept_scores_are_of_these_files() -> Non
 
 
 @pytest.mark.kwok
-def test_a_cut_of_one_task_proves_itself_on_a_real_plane(kube_binary: Path) -> None:
+@pytest.mark.parametrize("fresh", [False, True], ids=["one plane", "a plane each"])
+def test_a_cut_of_one_task_proves_itself_on_real_planes(fresh: bool, kube_binary: Path) -> None:
     wanted = {"idle", "patch-service", "patch-service without step 2 (the name of the port)", "redeploy"}
 
     def only(case: Case) -> bool:
         return case.name in wanted
 
-    (report,) = prove(find_tasks("kwok/pricing-unreachable", root=ROOT), detect(os.environ), jobs=2, only=only)
+    found = find_tasks("kwok/pricing-unreachable", root=ROOT)
+    (report,) = prove(found, detect(os.environ), jobs=2 if fresh else 1, only=only, fresh=fresh)
     assert {case.outcome.case.name for case in report.cases} == wanted
     assert [line for case in report.cases for line in case.findings] == []
     assert report.static == []
+    starts = ["rewind" if "rewind" in case.outcome.seconds else "boot" for case in report.cases]
+    assert sorted(starts) == (["boot"] * 4 if fresh else ["boot", "rewind", "rewind", "rewind"])
 
 
 @pytest.mark.soak
 @pytest.mark.kwok
 @pytest.mark.parametrize("found", ALL, ids=[found.key for found in ALL])
 def test_every_task_proves_itself(found: FoundTask, kube_binary: Path) -> None:
-    (report,) = prove([found], detect(os.environ))
+    (report,) = prove([found], detect(os.environ), fresh=True)
     assert report.lines() == []
     assert report.state is TaskState.PROVED

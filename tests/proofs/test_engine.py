@@ -122,22 +122,27 @@ def test_copies_are_two_worlds(tmp_path: Path, mode: SandboxMode) -> None:
     assert found.lines() == []
 
 
-def test_each_task_is_complete_by_itself_and_a_seed_mixes_their_cases(tmp_path: Path, mode: SandboxMode) -> None:
+def test_each_task_is_complete_by_itself_and_a_seed_gives_the_order(tmp_path: Path, mode: SandboxMode) -> None:
     found = find_tasks([str(task(tmp_path / name)) for name in ("one", "two")])
 
-    def played(seed: int | None) -> list[str]:
+    def played(seed: int | None, fresh: bool = False) -> list[str]:
         heard: list[str] = []
         reports = prove(
             found,
             mode,
             jobs=1,
             only=lambda case: case.kind in {Kind.WRONG, Kind.SOLUTION},
-            progress=lambda key, _case, _seconds: heard.append(key),
+            progress=lambda key, case, _seconds: heard.append(f"{key} {case.outcome.case.name}"),
             complete=lambda report: heard.append(f"{report.key} {len(report.cases)}"),
             seed=seed,
+            fresh=fresh,
         )
         assert [report.key for report in reports] == ["one", "two"]
         return heard
 
-    assert played(None) == ["one"] * 3 + ["one 3"] + ["two"] * 3 + ["two 3"]
-    assert len({tuple(played(seed)) for seed in range(4)}) > 1
+    plain = ["one write", "one overwrite", "one shout", "one 3", "two write", "two overwrite", "two shout", "two 3"]
+    assert played(None) == plain
+    shuffled = {tuple(played(seed)) for seed in range(4)}
+    assert len(shuffled) > 1
+    assert all(order[3] in {"one 3", "two 3"} for order in shuffled)  # task by task
+    assert any(order[3] not in {"one 3", "two 3"} for order in map(tuple, (played(s, True) for s in range(4))))

@@ -160,8 +160,8 @@ def review(paths: tuple[str, ...], as_json: bool, github: bool, show_rules: bool
 @click.option("--case", "pattern", help="Only cases whose `kind name` matches this glob; nothing is recorded then.")
 @click.option("--changed", is_flag=True, help="Only tasks whose stored proof is not current.")
 @click.option("--no-record", is_flag=True, help="Do not write .validated.json.")
-@click.option("--shuffle", "seed", type=int, help="Tasks, and the cases of each, in the order of this seed.")
-@click.option("--fresh", is_flag=True, help="Start a cluster for every case; by default the cases of a task share one.")
+@click.option("--shuffle", "seed", type=int, help="Run tasks, and the cases of each, in the order of this seed.")
+@click.option("--fresh", is_flag=True, help="A cluster for each case; else those of a task share one.")
 @click.option("--quiet", is_flag=True, help="No line per case.")
 def validate(
     paths: tuple[str, ...],

@@ -114,7 +114,7 @@ def prove(
     """Run all cases for which `only` holds, and the static proofs. Reports are in the order of `tasks`.
 
     `complete` hears of each task when its last case has ended. `seed`: tasks, and the cases of each, in the order that
-    it gives. `fresh`: every case on a cluster of its own.
+    it gives. `fresh`: every case on a cluster of its own; then a seed mixes the cases of all tasks.
     """
     reports = [TaskReport(found.key, found) for found in tasks]
     planned = [(report, task, case) for report in reports for task, case in _prepare(report, only)]
@@ -122,14 +122,16 @@ def prove(
         random.Random(seed).shuffle(planned)  # noqa: S311 - an order, not a secret
     left = Counter(report.key for report, _, _ in planned)
     named = {report.key: (report, task) for report, task, _ in planned}
-    roster = Roster((report.key, case) for report, _, case in planned)
+    # Cases of one group share a cluster.
+    roster = Roster(((report.key, place if fresh else 0), case) for place, (report, _, case) in enumerate(planned))
     heard: SimpleQueue[tuple[str, Outcome, float] | None] = SimpleQueue()
 
     def lane() -> None:
         try:
-            while (key := roster.join()) is not None:
+            while (group := roster.join()) is not None:
+                key = group[0]
                 with Lab(named[key][1], mode, env, again=not fresh) as lab:
-                    while (case := roster.take(key)) is not None:
+                    while (case := roster.take(group)) is not None:
                         started = time.monotonic()
                         heard.put((key, lab.run(case), time.monotonic() - started))
         finally:
