@@ -121,5 +121,5 @@ def test_usage_errors_are_exit_2(kube: Path, tmp_path: Path) -> None:
     process = launch(kube, tmp_path / "plane", "--stdin=maybe")
     _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 2
-    assert "watch or ignore" in err
+    assert "watch, commands or ignore" in err
     assert not os.path.exists(tmp_path / "plane")
