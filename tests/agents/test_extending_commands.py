@@ -230,14 +230,14 @@ def test_an_adapter_for_a_known_agent_makes_it_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "title"), [("opencode", "opencode", "OpenCode"), ("agy", "antigravity", "Anti")]
+    ("name", "key", "title"), [("kubectl-ai", "kubectl-ai", "kubectl-ai"), ("agy", "antigravity", "Anti")]
 )
 def test_a_run_of_an_agent_without_an_adapter_says_what_to_do(world: World, name: str, key: str, title: str) -> None:
     flags = world.matrix(world.task(), models="scripted:s", configs=name, scenarios_dir=str(world.tasks))
     for done in (world.call("run", *flags), world.call("smoke", name)):
         (line,) = [line for line in done.stderr.splitlines() if key in line]
         assert done.returncode == 2 and line.startswith(f"error: agent {key} ({title}")
-        assert "has no adapter" in line and "use api, openclaw, gemini, claude, codex" in line
+        assert "has no adapter" in line and "use api, openclaw, gemini, claude, codex, opencode" in line
         assert "docs/extending/agents.md" in line and "install" not in line
 
 

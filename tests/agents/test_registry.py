@@ -23,7 +23,6 @@ def test_built_agents_are_there(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "title"),
     [
-        ("opencode", "OpenCode"),
         ("antigravity", "Antigravity"),
         ("kubectl-ai", "kubectl-ai"),
         ("hermes", "Hermes"),
@@ -33,13 +32,13 @@ def test_built_agents_are_there(key: str) -> None:
 def test_a_known_agent_without_an_adapter_says_so_what_works_and_how_one_is_added(key: str, title: str) -> None:
     said = (
         f"agent {key} ({title}) cannot run: this version has no adapter for it; use api, openclaw, gemini, claude, "
-        f"codex, or add an adapter for {key} (docs/extending/agents.md)"
+        f"codex, opencode, or add an adapter for {key} (docs/extending/agents.md)"
     )
     for env in ({}, {"AGENT_TARGET": "/opt/mine"}):
         assert agents.get(key).missing(env) == said
 
 
-@pytest.mark.parametrize("key", ["openclaw", "gemini", "claude", "codex"])
+@pytest.mark.parametrize("key", ["openclaw", "gemini", "claude", "codex", "opencode"])
 def test_a_cli_that_is_not_installed_names_the_command(key: str, tmp_path: Path) -> None:
     agent = agents.get(key)
     assert agent.key == key and agent.wires

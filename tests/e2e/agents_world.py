@@ -16,8 +16,8 @@ from tests.gateway.mcp_parts import SERVER
 
 from .world import World
 
-CLIS = ("claude", "codex", "gemini", "openclaw")
-PRESETS = {"claude": "cc", "codex": "codex", "gemini": "gcli", "openclaw": "oc", "api": "api"}
+CLIS = ("claude", "codex", "gemini", "openclaw", "opencode")
+PRESETS = {"claude": "cc", "codex": "codex", "gemini": "gcli", "openclaw": "oc", "opencode": "opencode", "api": "api"}
 GRANTS = ("", "+mcp", "+skills", "+mcp+skills")
 # Seconds more for an agent that takes 23 CPU-seconds to start; a deadline is no timing test.
 PATIENCE = {"openclaw": 600.0}

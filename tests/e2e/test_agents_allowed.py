@@ -16,7 +16,14 @@ from .world import World, assert_no_residue
 pytestmark = pytest.mark.sandbox
 
 # What is left of a CLI's own tools; Codex cannot leave any of its own out.
-OWN = {"claude": "Bash", "gemini": "run_shell_command", "openclaw": "exec", "codex": "", "api": "bash"}
+OWN = {
+    "claude": "Bash",
+    "gemini": "run_shell_command",
+    "openclaw": "exec",
+    "opencode": "bash",
+    "codex": "",
+    "api": "bash",
+}
 QUICK = {"claude", "codex", "gemini"}
 
 

@@ -27,7 +27,7 @@ def smoke(tmp_path: Path, *args: str, **env: str) -> subprocess.CompletedProcess
 
 def test_good_configurations_of_every_cli_leave_nothing_behind(tmp_path: Path) -> None:
     ensure_installed(*CLIS)
-    configs = ["oc", "gcli", "cc", "codex", "codex+skills"]
+    configs = ["oc", "gcli", "cc", "opencode", "codex", "codex+skills"]
     done = smoke(tmp_path, *configs, "--json", "--timeout-sec", "600")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
@@ -60,11 +60,11 @@ def test_an_mcp_configuration_is_tried_on_a_cluster_of_its_own(tmp_path: Path, k
 @pytest.mark.kwok
 def test_every_agent_with_every_set_of_grants(tmp_path: Path, kube_binary: Path) -> None:
     ensure_installed(*CLIS, "kubernetes-mcp-server")
-    configs = [f"{agent}{grants}" for agent in ("oc", "gcli", "cc", "codex", "api") for grants in GRANTS]
+    configs = [f"{agent}{grants}" for agent in ("oc", "gcli", "cc", "codex", "opencode", "api") for grants in GRANTS]
     done = smoke(tmp_path, *configs, "--timeout-sec", "600", DEVOPS_BENCH_KUBE=str(kube_binary))
     assert done.returncode == 0, done.stdout + done.stderr
     _head, *rows, last = done.stdout.splitlines()
-    assert last == "20 of 20 configurations are what their labels say"
+    assert last == "24 of 24 configurations are what their labels say"
     assert {row.split()[0] for row in rows} == set(configs)
 
 

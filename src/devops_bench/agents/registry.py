@@ -29,6 +29,7 @@ BUILT = {
     "gemini": ("devops_bench.agents.clis.gemini", "Gemini"),
     "claude": ("devops_bench.agents.clis.claude", "Claude"),
     "codex": ("devops_bench.agents.clis.codex", "Codex"),
+    "opencode": ("devops_bench.agents.clis.opencode", "OpenCode"),
 }
 # Names that stand for something else where agents are named: short names of the matrix, programs that are no agents.
 RESERVED = frozenset({"oc", "gcli", "cc", "agy", "node", "kubernetes-mcp-server"})
@@ -69,7 +70,6 @@ class KnownCli:
 KNOWN = {
     cli.key: cli
     for cli in (
-        KnownCli("opencode", "OpenCode"),
         KnownCli("antigravity", "Antigravity"),
         KnownCli("kubectl-ai", "kubectl-ai"),
         KnownCli("hermes", "Hermes"),

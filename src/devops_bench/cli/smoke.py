@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from devops_bench.matrix.plan import AgentConfig, PlanOptions
     from devops_bench.smoke import Report, Row
 
-AGENTS = ("oc", "gcli", "cc", "codex", "api")
+AGENTS = ("oc", "gcli", "cc", "codex", "opencode", "api")
 GRANTS = ("", "+mcp", "+skills", "+mcp+skills")
 
 

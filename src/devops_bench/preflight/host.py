@@ -23,7 +23,7 @@ MIB = 1 << 20
 # What one running agent takes, by canonical key: resident memory of the real CLIs; the rest run in the combo itself.
 AGENT_MEMORY: Mapping[str, int] = {
     "openclaw": 1300 * MIB,
-    "opencode": 490 * MIB,
+    "opencode": 510 * MIB,
     "gemini": 256 * MIB,
     "claude": 202 * MIB,
     "codex": 143 * MIB,

@@ -61,7 +61,7 @@ def check_fault(
     """Play it; the end is the right one, and nothing is tried again. `requests`: this CLI's, where not the family's."""
     fault = FAULTS[name]
     allowed = fault.requests if requests is None else requests
-    result = play(cli, mode, root, f"turns: [{fault.turns}]", **dict(fault.more), **more)
+    result = play(cli, mode, root, f"turns: [{fault.turns}]", **{**dict(fault.more), **more})
     assert (result.run.end, result.run.raw_end) == (fault.end, fault.raw)
     assert result.run.errors and "\n" not in result.run.errors[0]
     assert not allowed or len(result.exchanges) == allowed, "nothing is tried again"
