@@ -1,7 +1,7 @@
 """OpenCode: `opencode run --format json`, one configuration file in, events on stdout out (checked with 1.18.33).
 
-It is given the gateway as a provider of its OpenAI-compatible kind. A failed request it repeats by the words of the error,
-for minutes, whatever the status: the frame ends it then.
+It is given the gateway as a provider of its OpenAI-compatible kind. By the words of an error it repeats a failed
+request for minutes, whatever the status: the frame ends it then.
 """
 
 from __future__ import annotations
