@@ -101,7 +101,7 @@ def test_a_fault_ends_under_its_name(world: World, agent: str, fault: str) -> No
     ensure_installed(agent)
     case = FAULTS[fault]
     slow = PATIENCE.get(agent, 0.0)
-    limit = {"AGENT_TIMEOUT_SEC": str(60 if slow else 20)} if fault == "hang" else {}
+    limit = {"AGENT_TIMEOUT_SEC": str(120 if slow else 20)} if fault == "hang" else {}
     ran = run(world, agent, world.task(), {"turns": case.turns, **case.more}, **limit, **case.env)
     assert ran.ended == case.ended, ran.explain()
     assert ran.end == case.end, ran.explain()
