@@ -156,7 +156,7 @@ def flaky_matrix(world: World, combos: int, seed: int) -> None:
             news.seek(-len(line), os.SEEK_CUR)  # a line that is being written
             return (run_dir / ".done").exists()
 
-        until(play, f"seed {seed}: the run ends", 60 + combos)
+        until(play, f"seed {seed}: the run ends", 60 + 3 * combos)
     journal = events(run_dir)
     retries = [e for e in journal if e["event"] == "retry_planned"]
     invalid = [e for e in journal if e["event"] == "combo_finished" and e["state"] == "invalid"]
