@@ -12,7 +12,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from devops_bench.combo.token import take_token
+from devops_bench.supervisor import forks as fork_server
 from devops_bench.supervisor import starting
 from devops_bench.supervisor.forks import ForkServer, ForkServerGone
 from devops_bench.supervisor.journal import Journal
@@ -125,3 +128,43 @@ def test_a_fork_server_that_is_killed_under_a_fork_is_told_by_a_name_of_its_own(
         raise AssertionError("nothing was raised")
 
     asyncio.run(go())
+
+
+def served_by(script: str, tmp_path: Path, answer: bool) -> int | None:
+    """What a fork is told whose server runs `script` and, with `answer`, speaks when it has done its work."""
+
+    async def go() -> int | None:
+        loop = asyncio.get_running_loop()
+        forks = ForkServer(loop, tmp_path)
+        forks._process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        said: asyncio.Future[int] = loop.create_future()
+        forks._waiting[1] = said
+        assert forks._process.stdout is not None
+        if answer:
+            loop.add_reader(forks._process.stdout, lambda: said.done() or said.set_result(7))
+        with forks._process.stdout as pipe:
+            try:
+                return await asyncio.wait_for(forks._heard(said), 60)
+            except ForkServerGone:
+                return None
+            finally:
+                loop.remove_reader(pipe)
+                forks.close()
+
+    return asyncio.run(go())
+
+
+BUSY = "import time\nwhile time.process_time() < 1: pass\nprint(1, flush=True); time.sleep(60)"
+
+
+def test_a_fork_server_that_works_is_waited_for_and_one_that_does_nothing_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork_server, "ANSWER_WAIT", 0.1)
+    monkeypatch.setattr(fork_server, "ANSWER_LOOKS", 5)
+    assert served_by("import time; time.sleep(60)", tmp_path, answer=False) is None
+    monkeypatch.setattr(fork_server, "ANSWER_LOOKS", 50)
+    monkeypatch.setattr(fork_server, "WORK_MOST", 0.5)
+    assert served_by(BUSY, tmp_path, answer=True) is None, "work without end is no answer either"
+    monkeypatch.setattr(fork_server, "WORK_MOST", 60.0)
+    assert served_by(BUSY, tmp_path, answer=True) == 7

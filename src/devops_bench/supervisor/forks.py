@@ -16,7 +16,8 @@ from devops_bench.supervisor import zygote
 
 EXIT_WAIT = 1.0
 ANSWER_WAIT = 5.0  # seconds; a fork takes milliseconds, the imports before the first one seconds
-ANSWER_LOOKS = 24
+ANSWER_LOOKS = 24  # in a row without an answer and without work; a starved host needs minutes for the imports
+WORK_MOST = 120.0  # CPU seconds: whoever has worked that long without an answer will give none
 
 
 class ForkServerGone(TransientError):
@@ -91,15 +92,25 @@ class ForkServer:
 
     async def _heard(self, answer: asyncio.Future[int]) -> int:
         """The answer. A fork server that gives none is let go on, if somebody stopped it, and in the end replaced."""
-        for _ in range(ANSWER_LOOKS):
+        idle, worked = 0, self._worked()
+        while idle < ANSWER_LOOKS and worked < WORK_MOST:
             done, _pending = await asyncio.wait([answer], timeout=ANSWER_WAIT)
             if done:
-                break
+                return await answer
+            before, worked = worked, self._worked()
+            idle = 0 if worked > before else idle + 1
             if self._process is not None:
                 self._process.send_signal(signal.SIGCONT)
-        else:
-            self._lost()
+        self._lost()
         return await answer
+
+    def _worked(self) -> float:
+        """CPU seconds of the fork server so far."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def renew(self, code: Path) -> None:
         """Combos that are forked from now on run the source tree `code`."""
