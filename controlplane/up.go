@@ -81,7 +81,11 @@ func up(args []string) int {
 	if err != nil {
 		end.fail(err)
 	}
-	settle()
+	percent := settledPercent
+	if options.stdin == "commands" {
+		percent = provingPercent
+	}
+	settle(percent)
 	line.Seconds = float64(time.Since(started).Milliseconds()) / 1000
 	if err := json.NewEncoder(stdout).Encode(line); err != nil {
 		end.fail(err)

@@ -35,7 +35,8 @@ from devops_bench.tasks.proved import ProofRecord, write_record
 from devops_bench.tasks.spec import TaskSpec
 
 SERVED = ("none", "kwok")
-LANES = 3
+LANES = 4
+LANE_MEMORY = 2  # times that of a plane that is used once: less is collected
 
 
 class TaskState(StrEnum):
@@ -96,7 +97,7 @@ def default_jobs() -> int:
     """LANES for each core, within the free memory."""
     cores = len(os.sched_getaffinity(0))
     room = psutil.virtual_memory().available - settings.TABLE["memory_reserve"].value
-    return max(1, min(cores * LANES, int(room // settings.TABLE["plane_memory"].value)))
+    return max(1, min(cores * LANES, int(room // (LANE_MEMORY * settings.TABLE["plane_memory"].value))))
 
 
 def prove(
