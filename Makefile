@@ -43,7 +43,7 @@ plane: env
 	@$(BIN)/devops-bench clusters install
 
 test: lint types layers plane
-	@$(BIN)/python -m pytest -n $(WORKERS) tests -m "not soak"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests -m "not soak"
 
 soak: plane
 	@$(BIN)/python -m pytest tests -m soak -n 1
