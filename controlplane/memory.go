@@ -10,8 +10,8 @@ const (
 	// settledPercent is the garbage that a running cluster may hold, in percent of what it uses. At 40 a cluster at work takes
 	// 50 to 80 MB less, and its setup up to twice the processor time.
 	settledPercent = 100
-	// provingPercent is the same for a cluster that is taken back again and again. It is busy all the time, and half of its
-	// processor time would go into collecting.
+	// provingPercent is the same for a cluster that is taken back again and again. It is busy all the time and would
+	// spend much of it on collecting.
 	provingPercent = 300
 )
 

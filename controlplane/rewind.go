@@ -54,15 +54,21 @@ type rewinder struct {
 
 	now    *generation
 	marked map[string][]byte
+	kinds  []schema.GroupVersionResource // that have a cache; they do not change as long as one can go back
 }
 
 // mark keeps the stored state of now.
 func (r *rewinder) mark(ctx context.Context) error {
 	state, err := r.read(ctx)
-	if err == nil {
-		r.marked = state
+	if err != nil {
+		return err
 	}
-	return err
+	kinds, err := listed(r.ids)
+	if err != nil {
+		return err
+	}
+	r.marked, r.kinds = state, kinds
+	return nil
 }
 
 // rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark and errReshape
@@ -165,12 +171,8 @@ func (r *rewinder) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := listed(r.ids)
-	if err != nil {
-		return err
-	}
 	var lists []func(context.Context) error
-	for _, kind := range kinds {
+	for _, kind := range r.kinds {
 		lists = append(lists, func(ctx context.Context) error {
 			_, err := client.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
 			return err
@@ -179,14 +181,15 @@ func (r *rewinder) catchUp(ctx context.Context) error {
 	return inParallel(ctx, lists)
 }
 
-// listed returns the kinds that have a cache: those that can be listed and watched.
+// listed returns the kinds that have a cache: those that can be listed and watched. Groups that nobody serves (an
+// aggregated API that is down) have none.
 func listed(ids *identities) ([]schema.GroupVersionResource, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(ids.restConfig(userKubelet, kubeletAgent))
 	if err != nil {
 		return nil, err
 	}
 	lists, err := client.ServerPreferredResources()
-	if err != nil {
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, err
 	}
 	var kinds []schema.GroupVersionResource

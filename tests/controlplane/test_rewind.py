@@ -9,23 +9,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.planes import DEADLINE, Plane, deployment, until
+from tests.kinds import custom_kind
 
 pytestmark = pytest.mark.kwok
-
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "backups.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "backups", "singular": "backup", "kind": "Backup"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
-
 
 def tell(plane: Plane, command: str) -> dict[str, Any]:
     """The plane's answer to one command."""
@@ -96,11 +82,30 @@ def test_goes_back_again_and_again_and_its_controllers_work_on(start: Callable[.
     assert plane.end() == 0
 
 
+def test_an_aggregated_api_that_is_down_is_no_hindrance(start: Callable[..., Plane]) -> None:
+    plane = start("--stdin=commands")
+    nobody = {"service": {"name": "metrics", "namespace": "default"}, "group": "metrics.example.com", "version": "v1"}
+    plane.apply(
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": "v1.metrics.example.com"},
+            "spec": {**nobody, "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True},
+        }
+    )
+    broken = "--for=condition=Available=false"
+    plane.kubectl("wait", broken, "apiservice/v1.metrics.example.com", "--timeout=30s")
+    assert tell(plane, "mark")["ok"]
+    plane.kubectl("create", "configmap", "note")
+    assert tell(plane, "rewind")["ok"]
+    assert "not found" in plane.kubectl("get", "configmap", "note", check=False)
+
+
 def test_what_the_kinds_or_the_admission_changed_is_not_taken_back(start: Callable[..., Plane]) -> None:
     plane = start("--stdin=commands")
     assert tell(plane, "rewind") == {"done": "rewind", "ok": False, "why": "nothing was marked", "seconds": 0}
     assert tell(plane, "mark")["ok"]
-    plane.apply(CRD)
+    plane.apply(custom_kind("Backup"))
     said = tell(plane, "rewind")
     assert not said["ok"]
     assert "kinds" in said["why"]
