@@ -15,6 +15,7 @@ from devops_bench.clusters.grants import grant_agent
 from devops_bench.errors import TaskError
 from devops_bench.kube import KubeClient, KubeForbidden
 from devops_bench.tasks.spec import ClusterNeeds
+from tests.kinds import custom_kind
 
 
 def config_map(namespace: str, name: str = "note") -> dict[str, Any]:
@@ -25,24 +26,7 @@ def namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-WIDGETS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+WIDGETS = custom_kind("Widget")
 
 
 @pytest.fixture(scope="module")

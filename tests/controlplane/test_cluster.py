@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from tests.controlplane.planes import Plane, deployment, reasons, until
+from tests.kinds import custom_kind
 
 pytestmark = pytest.mark.kwok
 
@@ -215,12 +216,7 @@ def test_disruption_budgets_stop_evictions(plane: Plane, space: str) -> None:
 
 
 def test_custom_resources_can_be_defined_and_used(plane: Plane, space: str) -> None:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
-    spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
-    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    plane.apply({**crd, "metadata": {"name": "widgets.example.com"}, "spec": spec})
+    plane.apply(custom_kind("Widget"))
     plane.kubectl("wait", "--for=condition=established", "crd/widgets.example.com", "--timeout=30s")
     put(
         plane, space, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}

@@ -23,6 +23,7 @@ from devops_bench.kube import (
     KubeUnknownKind,
 )
 from devops_bench.kube.session import StreamHandle
+from tests.kinds import custom_kind
 
 from .plane import Plane
 
@@ -90,17 +91,7 @@ def test_an_unknown_kind_is_not_there_and_a_new_one_is_found_without_a_new_clien
     with pytest.raises(KubeUnknownKind):
         kube.list("gizmos.example.com")
     group = f"g{uuid.uuid4().hex[:6]}.example.com"
-    names = {"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "shortNames": ["gz"]}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    kube.create(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"gizmos.{group}"},
-            "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [version]},
-        }
-    )
+    kube.create(custom_kind("Gizmo", group=group, scope="Cluster", shortNames=["gz"]))
     deadline = Deadline.after(PATIENCE)
     for event, crd in kube.watch("crd", deadline=deadline):
         conditions = (crd.get("status") or {}).get("conditions") or []
