@@ -40,15 +40,26 @@ def _own_pid_namespace() -> str:
     return os.readlink("/proc/self/ns/pid")
 
 
-def _stat(pid: int) -> tuple[str, int] | None:
-    """State letter and start ticks of a process; None if it does not exist."""
+def _fields(pid: int) -> list[bytes] | None:
+    """/proc/PID/stat from the state (field 3 of proc(5)) on; None if there is no such process."""
     try:
         raw = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
     # The command name may hold spaces and parentheses: fields start after the last one.
-    fields = raw[raw.rindex(b")") + 2 :].split()
-    return fields[0].decode(), int(fields[19])
+    return raw[raw.rindex(b")") + 2 :].split()
+
+
+def _stat(pid: int) -> tuple[str, int] | None:
+    """State letter and start ticks of a process; None if it does not exist."""
+    fields = _fields(pid)
+    return (fields[0].decode(), int(fields[19])) if fields is not None else None
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds of processor time of a process, without its children; 0 if it does not exist."""
+    fields = _fields(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)

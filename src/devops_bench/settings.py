@@ -31,6 +31,10 @@ class ComboState(StrEnum):
         return self in {ComboState.SCORED, ComboState.FAILED, ComboState.INVALID, ComboState.STOPPED}
 
 
+# With a verdict on the agent.
+JUDGED = frozenset({ComboState.SCORED, ComboState.FAILED})
+
+
 class Phase(StrEnum):
     """Phases of an attempt, in order."""
 

@@ -59,12 +59,12 @@ def command(
 def chosen(run_dir: Path, rids: tuple[str, ...], state: Any, invalid: bool, failed: bool) -> set[str]:
     """The rids to run again. Raises ConfigError when nothing is named, or nothing fits."""
     from devops_bench.cli.logs import choose
-    from devops_bench.settings import ComboState
+    from devops_bench.settings import JUDGED, ComboState
 
     found = {choose(run_dir, rid) for rid in rids}
     wanted = {ComboState.FAILED} if failed else set()
     if invalid:
-        wanted |= set(ComboState) - {ComboState.SCORED, ComboState.FAILED}
+        wanted |= set(ComboState) - JUDGED
     found |= {rid for rid, combo in state.combos.items() if combo.state in wanted}
     if not found:
         what = "no combo is named" if not (rids or invalid or failed) else "no combo is like that"

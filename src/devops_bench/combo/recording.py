@@ -15,6 +15,7 @@ from devops_bench.agents.trajectory import TrajectoryMeta
 from devops_bench.clusters import binary
 from devops_bench.combo import turn_facts
 from devops_bench.integrity.agreement import Agreement, changes_of, compare, merged
+from devops_bench.matrix.setups import setup_of
 from devops_bench.results.environment import Environment, code_hash, hash_binary, hash_json, hash_tree
 from devops_bench.results.record import (
     Record,
@@ -24,7 +25,7 @@ from devops_bench.results.record import (
     terminal_reason,
     tool_names,
 )
-from devops_bench.results.setup import Setup, utc_now
+from devops_bench.results.setup import utc_now
 from devops_bench.results.write import write_attempt
 from devops_bench.verification import rollup
 
@@ -53,17 +54,7 @@ def write(attempt: Attempt) -> tuple[float | None, bool]:
         attempt.agreement = agreed(attempt, run, audit)
         report = merged(report, attempt.agreement)
     record = _record(attempt, calls, report)
-    setup = Setup(
-        model=request.combo.model,
-        harness=request.combo.config.agent,
-        augmentation=request.combo.config.augmentation,
-        run_id=request.directory.name,
-        t=utc_now(),
-        sandbox=request.plan.options.sandbox,
-        iteration=request.combo.repeat,
-        timeout_sec=request.plan.options.agent_timeout_sec,
-        judge_model=request.plan.options.judge_model,
-    )
+    setup = setup_of(request.plan, request.combo, request.directory.name, utc_now())
     document = trajectory.to_atif(run, _atif_meta(attempt)) if run is not None else None
     row = write_attempt(
         request.directory,

@@ -21,9 +21,7 @@ from devops_bench.results.read import read_object, read_rows
 from devops_bench.results.scorekeys import number
 from devops_bench.results.setup import RUN_ID
 from devops_bench.results.tokens import read_tokens
-from devops_bench.settings import ComboState
-
-_JUDGED = frozenset({ComboState.SCORED, ComboState.FAILED})
+from devops_bench.settings import JUDGED, ComboState
 
 
 def load_run(run_dir: Path, also: tuple[str, ...] = ()) -> Run:
@@ -128,7 +126,7 @@ def _end_of(rid: str, attempt: Path, index: int, facts: journal.Facts, problems:
     supervisor ended for its time or its silence only knows that it was told to stop.
     """
     outcome = _object(attempt, "outcome.json", problems)
-    if _state(outcome) in _JUDGED:
+    if _state(outcome) in JUDGED:
         return outcome
     return {**outcome, **facts.finished.get((rid, facts.number.get(attempt.name, index)), {})}
 
@@ -144,7 +142,7 @@ def _combo(run_dir: Path, planned: Planned, facts: journal.Facts, done: bool, pr
     folder = run_dir / planned.rid
     attempts = [path for path in _attempts(folder) if facts.number.get(path.name) != 0]
     ends = [_end_of(planned.rid, path, index, facts, problems) for index, path in enumerate(attempts, start=1)]
-    chosen = max(range(len(attempts)), key=lambda i: (_state(ends[i]) in _JUDGED, i), default=None)
+    chosen = max(range(len(attempts)), key=lambda i: (_state(ends[i]) in JUDGED, i), default=None)
     here = attempts[chosen] if chosen is not None else None
     end: Mapping[str, Any] = ends[chosen] if chosen is not None else {}
     told = _object(here, "attempt.json", problems) if here else {}
@@ -222,7 +220,7 @@ def _refused(item: Mapping[str, Any]) -> str:
 def _verdict(end: Mapping[str, Any], status: int | None, started: bool, done: bool) -> tuple[str, Verdict, str]:
     """State word, verdict and, where the files themselves give no reason, a reason."""
     state = _state(end)
-    if state in _JUDGED:
+    if state in JUDGED:
         passed = end.get("passed")
         held = passed if isinstance(passed, bool) else state is ComboState.SCORED and end.get("exit", 0) == 0
         return str(state), Verdict.PASSED if held else Verdict.FAILED, ""

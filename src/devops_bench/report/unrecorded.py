@@ -15,6 +15,7 @@ from typing import Any
 
 from devops_bench.errors import BenchError, ConfigError
 from devops_bench.matrix.plan import Combo, Plan
+from devops_bench.matrix.setups import setup_of
 from devops_bench.paths import atomic_write
 from devops_bench.redact import Redactor
 from devops_bench.report.journal import Facts
@@ -23,12 +24,9 @@ from devops_bench.results.manifest import manifest_from
 from devops_bench.results.read import read_rows
 from devops_bench.results.record import Record, RecordStatus, task_fields
 from devops_bench.results.rows import rows_from
-from devops_bench.results.setup import Setup
 from devops_bench.results.write import write_json
-from devops_bench.settings import ComboState
+from devops_bench.settings import JUDGED, ComboState
 from devops_bench.tasks.loader import load_task
-
-JUDGED = frozenset({ComboState.SCORED.value, ComboState.FAILED.value})
 
 
 def complete(run_dir: Path, plan: Plan, facts: Facts, redactor: Redactor) -> int:
@@ -61,18 +59,7 @@ def _unscored_row(directory: Path) -> bool:
 def _write(directory: Path, combo: Combo, plan: Plan, end: Mapping[str, Any], redactor: Redactor) -> None:
     """results.json (what stands there is kept but for the verdict), manifest.json, attempt.json; rows.json last."""
     record = _record(combo, end)
-    options = plan.options
-    setup = Setup(
-        model=combo.model,
-        harness=combo.config.agent,
-        augmentation=combo.config.augmentation,
-        run_id=directory.name,
-        t=str(end["time"])[:19] + "Z",
-        sandbox=options.sandbox,
-        iteration=combo.repeat,
-        timeout_sec=options.agent_timeout_sec,
-        judge_model=options.judge_model,
-    )
+    setup = setup_of(plan, combo, directory.name, str(end["time"])[:19] + "Z")
     told = {**record.as_dict(), **_own(directory), "status": record.status, "error": record.error, "scores": {}}
     write_json(directory / "results.json", [told], redactor)
     if not os.path.exists(path := directory / "attempt.json"):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from devops_bench.errors import ExitCode, RefusedError
-from devops_bench.settings import ComboState
+from devops_bench.settings import JUDGED, ComboState
 from devops_bench.supervisor import collect, journal, locks, summary
 from devops_bench.supervisor.inotify import IN_CREATE, IN_MODIFY, IN_MOVED_TO, Inotify
 from devops_bench.supervisor.state import RunState, fold
@@ -69,7 +69,7 @@ class Followed:
 def exit_code(state: RunState) -> ExitCode:
     """0 all passed, 1 a task failed, 3 something is invalid or unfinished (which beats 1)."""
     states = {combo.state for combo in state.combos.values()}
-    if states - {ComboState.SCORED, ComboState.FAILED} or not state.done:
+    if states - JUDGED or not state.done:
         return ExitCode.INVALID
     return ExitCode.FAILED if ComboState.FAILED in states else ExitCode.OK
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devops_bench.errors import TransientError
+from devops_bench.process import cpu_seconds
 from devops_bench.supervisor import zygote
 
 EXIT_WAIT = 1.0
@@ -106,11 +107,7 @@ class ForkServer:
 
     def _worked(self) -> float:
         """CPU seconds of the fork server so far."""
-        try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.pid) if self.pid is not None else 0.0
 
     def renew(self, code: Path) -> None:
         """Combos that are forked from now on run the source tree `code`."""
