@@ -34,7 +34,7 @@ def request(
     *tools: str | Offered, system: str = "You are an agent.", prompt: str = "Fix it."
 ) -> tuple[Conversation, bytes]:
     offered = tuple(tool if isinstance(tool, Offered) else Offered(tool) for tool in tools)
-    said = Conversation("m", prompt, 0, (), offered, True, 100, system)
+    said = Conversation("m", offered, True, 100, prompt, 0, (), system)
     body = {
         "system": system,
         "messages": [{"role": "user", "content": prompt}],

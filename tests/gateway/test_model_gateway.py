@@ -343,7 +343,7 @@ def test_a_given_token_opens_it() -> None:
 @pytest.mark.parametrize("hung_up", [False, True], ids=["without usage", "the client left"])
 def test_a_reply_that_tells_no_usage_counts_by_its_size(hung_up: bool) -> None:
     ledger = Ledger(Caps(tokens=500), 0.0)
-    said = Conversation("m", "p", 0, (), (), True, 400)
+    said = Conversation("m", (), True, 400, "p", 0, ())
     flight, end = ledger.begin("openai", said, "openai", None, names=("bash",))
     assert end is None
     flight.begin(200, events=True)

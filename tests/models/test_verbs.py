@@ -66,7 +66,7 @@ AGENTS = {
 
 
 def said(agent: str, *results: str, system: str = "") -> Conversation:
-    return Conversation("m", "go", 3, results, tuple(AGENTS[agent]), False, 100, system)
+    return Conversation("m", tuple(AGENTS[agent]), False, 100, "go", 3, results, system)
 
 
 def call(agent: str, verb: object, *results: str, system: str = "") -> tuple[str, dict]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from devops_bench.gateway.model import answer
 from devops_bench.gateway.model.proxies import Proxy
 from devops_bench.gateway.model.upstream import UpstreamError
 from devops_bench.gateway.model.watch import Watch
@@ -129,9 +130,7 @@ def _connect(sock: socket.socket, address: Any, watch: Watch, deadline: float) -
 def tunnel(sock: Socket, origin: Origin, proxy: Proxy) -> None:
     """A way through the proxy. Raises OSError when it refuses."""
     target = f"[{origin.host}]:{origin.port}" if ":" in origin.host else f"{origin.host}:{origin.port}"
-    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-    lines += [f"{name}: {value}" for name, value in proxy.fields]
-    sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    sock.sendall(answer.request("CONNECT", target, [("Host", target), *proxy.fields], 0))
     head = bytearray()
     # Byte by byte: what follows the head belongs to TLS.
     while not head.endswith(b"\r\n\r\n") and len(head) < _MAX_PROXY_HEAD:

@@ -45,31 +45,17 @@ class Heading:
     @property
     def input_tokens(self) -> int:
         """An estimate: four bytes a token."""
-        return tokens_in(self.size)
+        return max(1, self.size // 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Heading):
     """What a request says. `turns` counts the model's turns in it; `results` are the tool results since the last."""
 
-    model: str
     prompt: str
     turns: int
     results: tuple[str, ...]
-    tools: tuple[Offered, ...]
-    stream: bool
-    size: int
     system: str = ""
-
-    @property
-    def input_tokens(self) -> int:
-        """An estimate, as in `Heading`."""
-        return tokens_in(self.size)
-
-
-def tokens_in(size: int) -> int:
-    """An estimate of the tokens in a request of `size` bytes."""
-    return max(1, size // 4)
 
 
 @dataclass(frozen=True, slots=True)
