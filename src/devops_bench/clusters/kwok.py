@@ -76,13 +76,13 @@ def attach(plane: Plane, name: str, state_dir: Path, binary: Path) -> Cluster:
 class Kwok:
     """The provider. One instance per combo process; `planes` are those that this process holds, by cluster name.
 
-    Planes that it boots with `obeys` can be taken back to an earlier state (`rewinding`).
+    Planes that it boots while `obeys` is set can be taken back to an earlier state (`rewinding`).
     """
 
     name = "kwok"
 
-    def __init__(self, binary: Path, env: Mapping[str, str] = os.environ, *, obeys: bool = False) -> None:
-        self.obeys = obeys
+    def __init__(self, binary: Path, env: Mapping[str, str] = os.environ) -> None:
+        self.obeys = False
         self.binary = binary
         self.env = env
         self.root = state_root(env)

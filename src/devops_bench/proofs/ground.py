@@ -78,7 +78,6 @@ class Ground:
         self._mode = mode
         self._env = env
         self._again = again and task.provider == Kwok.name
-        self._stack = ExitStack()
         self._seconds: dict[str, float] = {}
         self._marked: float | None = None
         self._used = False

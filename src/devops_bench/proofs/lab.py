@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -50,6 +50,7 @@ class Lab:
         self._mode = mode
         self._env = env
         self._again = again
+        self._open = ExitStack()
         self._ground: Ground | None = None
 
     def __enter__(self) -> Self:
@@ -70,25 +71,21 @@ class Lab:
         except BenchError as error:
             self._leave()
             return Outcome(case, trouble=error.message())
-        except BaseException:
-            self._leave()
-            raise
 
     @contextmanager
     def _world(self) -> Iterator[Bench]:
         if self._ground is not None and not self._ground.back():
             self._leave()
         if self._ground is None:
-            self._ground = Ground(self._task, self._mode, self._env, again=self._again).__enter__()
+            self._ground = self._open.enter_context(Ground(self._task, self._mode, self._env, again=self._again))
         with self._ground.case() as here:
             yield here
         if not self._again:
             self._leave()
 
     def _leave(self) -> None:
-        ground, self._ground = self._ground, None
-        if ground is not None:
-            ground.__exit__(None, None, None)
+        self._ground = None
+        self._open.close()
 
 
 @contextmanager
