@@ -87,11 +87,6 @@ def test_a_server_that_does_not_start_is_no_success(mode: SandboxMode, tmp_path:
     faults.check_broken_server(Claude(), mode, tmp_path / "r", broken)
 
 
-@soak
-def test_a_server_that_takes_its_time_is_waited_for(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_slow_server(Claude(), mode, tmp_path / "r", "mcp__k8s__echo")
-
-
 @pytest.mark.parametrize("name", faults.every_fault())
 def test_a_fault_ends_it_at_once_and_rightly(mode: SandboxMode, tmp_path: Path, name: str) -> None:
     faults.check_fault(Claude(), mode, tmp_path / "r", name)
@@ -101,26 +96,6 @@ def test_a_fault_ends_it_at_once_and_rightly(mode: SandboxMode, tmp_path: Path, 
 def test_a_reply_cut_off_by_the_token_limit_is_continued(mode: SandboxMode, tmp_path: Path) -> None:
     result = play(Claude(), mode, tmp_path / "r", "turns: [{fault: max_tokens}, {text: Done.}]")
     assert (result.run.end, result.run.output) == (EndReason.COMPLETED, "Done.")
-
-
-@soak
-def test_a_loop_ends_at_the_limit_of_turns(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_turn_limit(Claude(), mode, tmp_path / "r")
-
-
-@soak
-def test_a_tool_that_does_not_exist_is_an_error_the_model_sees(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_unknown_tool(Claude(), mode, tmp_path / "r", "No such tool available")
-
-
-@soak
-def test_five_megabytes_of_output(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_big_output(Claude(), mode, tmp_path / "r")
-
-
-@soak
-def test_a_dead_mcp_server(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_dead_server(Claude(), mode, tmp_path / "r")
 
 
 @soak

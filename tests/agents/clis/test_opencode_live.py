@@ -73,35 +73,3 @@ def test_a_fault_ends_it_at_once_and_rightly(mode: SandboxMode, tmp_path: Path, 
     # It takes some seconds to start.
     more = {"timeout": 40} if "to the limit" in name else {}
     faults.check_fault(OpenCode(), mode, tmp_path / "r", name, **more)
-
-
-@soak
-def test_a_reply_cut_off_by_the_token_limit_is_its_last(mode: SandboxMode, tmp_path: Path) -> None:
-    result = play(OpenCode(), mode, tmp_path / "r", "turns: [{fault: max_tokens, text: Half a sen}, {text: Never.}]")
-    assert (result.run.end, result.run.raw_end) == (EndReason.COMPLETED, "max_tokens")
-    assert result.run.output == "Half a sen"
-
-
-@soak
-def test_a_loop_ends_at_the_limit_of_turns(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_turn_limit(OpenCode(), mode, tmp_path / "r")
-
-
-@soak
-def test_a_tool_that_does_not_exist_is_an_error_the_model_sees(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_unknown_tool(OpenCode(), mode, tmp_path / "r", "unavailable tool")
-
-
-@soak
-def test_five_megabytes_of_output(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_big_output(OpenCode(), mode, tmp_path / "r")
-
-
-@soak
-def test_a_dead_mcp_server(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_dead_server(OpenCode(), mode, tmp_path / "r")
-
-
-@soak
-def test_a_server_that_takes_its_time_is_waited_for(mode: SandboxMode, tmp_path: Path) -> None:
-    faults.check_slow_server(OpenCode(), mode, tmp_path / "r", "k8s_echo")
