@@ -18,6 +18,8 @@ import (
 	kwokconfig "sigs.k8s.io/kwok/pkg/config"
 	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
+
+	"devops-bench/controlplane/pins"
 )
 
 // With the tag "components" the binary also plays the usual separate programs, so that the benchmark can run another
@@ -40,7 +42,7 @@ func init() {
 	}
 	commands["kwok-controller"] = func(args []string) int {
 		if len(args) == 1 && args[0] == "--version" {
-			fmt.Println("kwok version", pins().Kwok)
+			fmt.Println("kwok version", pins.All().Kwok)
 			return 0
 		}
 		if err := runKwokController(args); err != nil {

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/kwok/controllers"
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 	"sigs.k8s.io/kwok/pkg/utils/gotpl"
+
+	"devops-bench/controlplane/pins"
 )
 
 // kubeletAgent names what plays the kubelets in the API: it shows up as manager of fields and in nothing else.
@@ -52,7 +54,7 @@ func startKubelets(ctx context.Context, ids *identities, stages stageMap, log io
 		NodePlayStageParallelism:  4,
 		PodsOnNodeSyncParallelism: 4,
 		LocalStages:               stages,
-		FuncMap:                   gotpl.FuncMap{"KubeletVersion": func() string { return pins().Kubernetes }},
+		FuncMap:                   gotpl.FuncMap{"KubeletVersion": func() string { return pins.All().Kubernetes }},
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"devops-bench/controlplane/client"
+	"devops-bench/controlplane/pins"
+	_ "devops-bench/controlplane/unmeasured"
 )
 
 const usage = `usage: kube COMMAND [ARGS]
@@ -32,7 +36,7 @@ func main() {
 	run, known := commands[name]
 	switch {
 	case known:
-		stampVersion()
+		pins.Stamp()
 		os.Exit(run(args))
 	case name == "help" || name == "-h" || name == "--help":
 		fmt.Print(usage)
@@ -45,6 +49,6 @@ func main() {
 // commands maps a command to a function that takes the arguments after it and returns the exit status.
 var commands = map[string]func(args []string) int{
 	"up":       up,
-	"kubectl":  kubectl,
+	"kubectl":  client.Run,
 	"versions": versions,
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"devops-bench/controlplane/pins"
 )
 
 // maxNodes bounds a nodes file. Each node takes a /24 of pods and one lease a few times a minute.
@@ -143,7 +145,7 @@ func newNode(name string, index int, spec nodeSpec) *corev1.Node {
 				KernelVersion:           "6.12.48-cloud-amd64",
 				OSImage:                 "Debian GNU/Linux 13 (trixie)",
 				ContainerRuntimeVersion: "containerd://2.2.1",
-				KubeletVersion:          pins().Kubernetes,
+				KubeletVersion:          pins.All().Kubernetes,
 				OperatingSystem:         "linux",
 				Architecture:            "amd64",
 			},

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 )
 
 func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
@@ -101,17 +102,6 @@ func TestPodsAreLostWhenTheirNodeIsGoneForTwoSweeps(t *testing.T) {
 	}
 }
 
-func TestSplitVersion(t *testing.T) {
-	for version, want := range map[string][3]string{
-		"v1.36.1": {"1", "36", "1"}, "v2.0.0-rc.1": {"2", "0", "0"}, "unknown": {},
-	} {
-		major, minor, patch := splitVersion(version)
-		if got := [3]string{major, minor, patch}; got != want {
-			t.Errorf("%s: got %v", version, got)
-		}
-	}
-}
-
 func TestFailuresAreOneLine(t *testing.T) {
 	if got := oneLine("a\nb\tc\r"); got != "a b c " {
 		t.Errorf("got %q", got)
@@ -181,5 +171,15 @@ func TestAClosedGateLetsNothingThroughAndWaitsForWhatIsUnderWay(t *testing.T) {
 	}
 	if _, err := transport.RoundTrip(request); !errors.Is(err, errStopped) {
 		t.Error("a closed gate said", err)
+	}
+}
+
+func TestWorkQueuesAreNotMeasured(t *testing.T) {
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "probe"})
+	defer queue.ShutDown()
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if bytes.Contains(stacks, []byte("updateUnfinishedWorkLoop")) {
+		t.Error("a queue wakes to bring its metrics up to date")
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	corev1 "k8s.io/api/core/v1"
+
+	"devops-bench/controlplane/pins"
 )
 
 // bootTimeout is far beyond any start that is still going to succeed, also on a machine that is busy.
@@ -218,6 +220,6 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 	}
 	return &readyLine{
 		Server: ids.server, PID: os.Getpid(), Dir: options.dir, Kubeconfigs: kubeconfigs, AuditLog: auditLog,
-		Kubernetes: pins().Kubernetes, Nodes: len(nodes),
+		Kubernetes: pins.All().Kubernetes, Nodes: len(nodes),
 	}, state, nil
 }

@@ -80,6 +80,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
 
     def _binary(self, sources: Path, build_data: dict[str, Any]) -> None:
         from devops_bench.clusters import binary
+        from devops_bench.clusters.build import BINARY, KUBECTL
         from devops_bench.clusters.pins import pinned
         from devops_bench.errors import BenchError
 
@@ -95,7 +96,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
         facts = {"source_key": binary.source_key(sources), "versions": versions}
         (self.scratch / "build.json").write_text(json.dumps(facts, indent=1) + "\n")
         package = "devops_bench_controlplane"
-        build_data["force_include"][str(found)] = f"{package}/kube"
+        build_data["force_include"][str(found)] = f"{package}/{BINARY}"
+        alone = found.with_name(KUBECTL)
+        if alone.is_file():  # not beside one that DEVOPS_BENCH_KUBE names
+            build_data["force_include"][str(alone)] = f"{package}/{KUBECTL}"
         build_data["force_include"][str(self.scratch / "build.json")] = f"{package}/build.json"
         build_data["pure_python"] = False
         build_data["tag"] = "py3-none-" + ".".join(f"{tag}_{platform.machine()}" for tag in TAGS)

@@ -21,11 +21,12 @@ PATIENCE = 120.0
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A module of three packages that imports nothing, so that only the runtime is compiled beside it."""
+    """A module of two programs that imports nothing, so that only the runtime is compiled beside it."""
     folder = tmp_path / "sources"
     for name, text in {
         "go.mod": "module example.test/tiny\n\ngo 1.26.0\n",
         "main.go": 'package main\n\nimport "example.test/tiny/a"\n\nfunc main() { println(a.Word()) }\n',
+        "kubectl/main.go": 'package main\n\nfunc main() { println("kubectl") }\n',
         "a/a.go": 'package a\n\nimport "example.test/tiny/b"\n\nfunc Word() string { return b.Word() }\n',
         "b/b.go": 'package b\n\nfunc Word() string { return "built" }\n',
     }.items():
@@ -75,7 +76,14 @@ def test_a_build_tells_packages_done_of_total(sources: Path, go: Go, tmp_path: P
     done = [progress.done for progress in seen]
     assert done == sorted(done)
     assert seen[-1].done == seen[-1].total == totals.pop() > 3
-    assert sorted(entry.name for entry in (tmp_path / "home").iterdir()) == ["build.log", "kube", "lock"]
+    assert sorted(entry.name for entry in (tmp_path / "home").iterdir()) == [
+        "build.log",
+        "kube",
+        "kube-kubectl",
+        "lock",
+    ]
+    [kubectl] = binary.kubectl_of(path)
+    assert subprocess.run([kubectl], capture_output=True, text=True).stderr == "kubectl\n"
 
 
 def test_packages_from_the_cache_count_as_done(sources: Path, go: Go, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import devops_bench
 from devops_bench.clusters import gotool
-from devops_bench.clusters.build import BINARY, Progress, build_once
+from devops_bench.clusters.build import BINARY, KUBECTL, Progress, build_once
 from devops_bench.errors import ConfigError, HarnessError
 from devops_bench.paths import cache_root
 
@@ -48,10 +48,16 @@ def find(env: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def kubectl(env: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The argv prefix of a kubectl where no cluster of ours brings one: that of PATH, else the one in the binary."""
+    """The argv prefix of a kubectl where no cluster of ours brings one: that of PATH, else the binary's."""
     if found := shutil.which("kubectl", path=env.get("PATH", os.defpath)):
         return (found,)
-    return (str(path), "kubectl") if (path := find(env)) else ()
+    return kubectl_of(path) if (path := find(env)) else ()
+
+
+def kubectl_of(binary: Path) -> tuple[str, ...]:
+    """The argv prefix of a control plane's kubectl: the program beside it, which starts faster, or the one inside."""
+    alone = binary.with_name(KUBECTL)
+    return (str(alone),) if os.access(alone, os.X_OK) else (str(binary), "kubectl")
 
 
 def locate(env: Mapping[str, str] = os.environ) -> Found | None:
@@ -145,7 +151,7 @@ def _builds(env: Mapping[str, str]) -> Path:
 
 
 def _prune(builds: Path, keep: Path) -> None:
-    """Drop all but the newest few builds: each is more than 100 MB. A running plane keeps its open file."""
+    """Drop all but the newest few builds: each is nearly 200 MB. A running plane keeps its open file."""
     import shutil
 
     homes = sorted((path.parent for path in builds.glob(f"*/{BINARY}")), key=lambda path: path.stat().st_mtime)

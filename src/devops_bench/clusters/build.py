@@ -23,6 +23,9 @@ from devops_bench.errors import ConfigError
 from devops_bench.paths import atomic_write, fsync_dir, private_dir
 
 BINARY = "kube"
+KUBECTL = "kube-kubectl"  # the kubectl of BINARY as a program of its own, in the same folder
+PACKAGES = (".", "./kubectl")
+PROGRAMS = "programs"  # what Go writes them to
 WAIT_INTERVAL = 0.25  # seconds between looks at the lock and the progress of another builder
 REPORT_INTERVAL = 0.2  # seconds between two reports: a bar needs no more
 NICENESS = 10
@@ -106,9 +109,12 @@ def _build(sources: Path, home: Path, go: Go, report: Progress) -> None:
     work.mkdir(mode=0o700)
     try:
         Compile(sources, home, work, go, report).run()
-        with open(work / BINARY, "rb") as built:
-            os.fsync(built.fileno())
-        (work / BINARY).rename(home / BINARY)
+        kubectl = work / PROGRAMS / "kubectl"
+        [plane] = [path for path in kubectl.parent.iterdir() if path != kubectl]  # has the name of its module
+        for path, name in ((kubectl, KUBECTL), (plane, BINARY)):  # whoever finds the last has both
+            with open(path, "rb") as built:
+                os.fsync(built.fileno())
+            path.rename(home / name)
         fsync_dir(home)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -131,15 +137,15 @@ class Compile:
         self.built: set[str] = set()
 
     def run(self) -> None:
-        """Leave the binary in `work`; raises ConfigError."""
+        """Leave the programs in `work`; raises ConfigError."""
         self.log.write_bytes(b"")
         self._tell("modules", force=True)
         listing = self.work / "packages"
-        self._go("modules", "list", "-deps", "-f", '{{.ImportPath}} {{join .Imports " "}}', ".", stdout=listing)
+        self._go("modules", "list", "-deps", "-f", '{{.ImportPath}} {{join .Imports " "}}', *PACKAGES, stdout=listing)
         rows = (line.split() for line in listing.read_text().splitlines())
         self.graph = {row[0]: row[1:] for row in rows if row}
         self._tell("compile", force=True)
-        self._go("compile", "build", "-v", *LINK, "-o", str(self.work / BINARY), ".")
+        self._go("compile", "build", "-v", *LINK, "-o", f"{self.work / PROGRAMS}/", *PACKAGES)
         self.built = set(self.graph)
         self._tell("done", force=True)
 

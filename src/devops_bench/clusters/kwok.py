@@ -13,6 +13,7 @@ from pathlib import Path
 
 from devops_bench.clusters import leases
 from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.binary import kubectl_of
 from devops_bench.clusters.plane import Plane, start
 from devops_bench.clusters.sockets import tcp_listeners, unix_sockets_below
 from devops_bench.clusters.sweep import end, processes_of, sweep
@@ -68,7 +69,7 @@ def attach(plane: Plane, name: str, state_dir: Path, binary: Path) -> Cluster:
         mcp_kubeconfig=state_dir / MCP_FILE,
         audit_log=ready.audit_log,
         directory=plane.directory,
-        kubectl=(str(binary), "kubectl"),
+        kubectl=kubectl_of(binary),
         facts={"CLUSTER_NAME": name, "NAMESPACE": DEFAULT_NAMESPACE},
     )
 
