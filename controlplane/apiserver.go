@@ -107,6 +107,9 @@ func newAPIServerConfig(opts options.CompletedOptions, ids *identities, backend 
 		return nil, fmt.Errorf("generic configuration: %w", err)
 	}
 	generic := parts.config
+	// Parameters of admission policies. Without this the first policy with any would start the informer and the last one
+	// end it for good: a policy made after that would see the parameters of then.
+	parts.informers.Core().V1().ConfigMaps().Informer()
 	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(opts, generic, parts.informers, parts.storage)
 	if err != nil {
 		return nil, fmt.Errorf("core configuration: %w", err)

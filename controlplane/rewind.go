@@ -26,19 +26,17 @@ const (
 // clocks are kinds that are kept by whoever is alive, not by the state: an old Lease would be a dead node.
 var clocks = []string{storeRoot + "leases/", storeRoot + "masterleases/", storeRoot + "apiserver.kubernetes.io/"}
 
-// shapes are kinds from which the API server builds what it serves or whom it lets pass, in its own time and with state of
-// its own. A cluster in which one of them changed is not rewound.
+// shapes are kinds from which the API server builds what it serves and how fairly, in its own time and with state of its
+// own. A cluster in which one of them changed is not rewound.
 var shapes = []string{
 	storeRoot + "apiextensions.k8s.io/", storeRoot + "apiregistration.k8s.io/",
-	storeRoot + "validatingadmissionpolicies/", storeRoot + "validatingadmissionpolicybindings/",
-	storeRoot + "mutatingadmissionpolicies/", storeRoot + "mutatingadmissionpolicybindings/",
 	storeRoot + "validatingwebhookconfigurations/", storeRoot + "mutatingwebhookconfigurations/",
 	storeRoot + "flowschemas/", storeRoot + "prioritylevelconfigurations/",
 }
 
 var (
 	errNoMark  = errors.New("nothing was marked")
-	errReshape = errors.New("the kinds or the admission of the cluster were changed")
+	errReshape = errors.New("the kinds of the cluster were changed")
 )
 
 // rewinder takes a cluster back to a marked state: what is stored is put back, and everything that acts on it is stopped
@@ -81,11 +79,15 @@ func (r *rewinder) rewind(ctx context.Context) error {
 		return err
 	}
 	r.now.stop()
-	if err := r.restore(ctx); err != nil {
+	changed, err := r.restore(ctx)
+	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	if err := r.catchUp(ctx); err != nil {
 		return fmt.Errorf("caches: %w", err)
+	}
+	if err := awaitAdmission(ctx, r.ids, changed); err != nil {
+		return fmt.Errorf("admission: %w", err)
 	}
 	if err := r.audit.restart(); err != nil {
 		return fmt.Errorf("audit log: %w", err)
@@ -141,27 +143,30 @@ func (r *rewinder) reshaped(ctx context.Context) error {
 	return nil
 }
 
-// restore writes back every key that differs from the mark.
-func (r *rewinder) restore(ctx context.Context) error {
+// restore writes back every key that differs from the mark, and returns these keys.
+func (r *rewinder) restore(ctx context.Context) ([]string, error) {
 	state, err := r.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var changed []string
 	for key := range state {
 		if _, kept := r.marked[key]; !kept {
 			if _, err := r.store.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: []byte(key)}); err != nil {
-				return err
+				return nil, err
 			}
+			changed = append(changed, key)
 		}
 	}
 	for key, value := range r.marked {
 		if now, present := state[key]; !present || !bytes.Equal(now, value) {
 			if _, err := r.store.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value}); err != nil {
-				return err
+				return nil, err
 			}
+			changed = append(changed, key)
 		}
 	}
-	return nil
+	return changed, nil
 }
 
 // catchUp returns when the API server's caches hold what is stored. Components begin with a list from these caches, and

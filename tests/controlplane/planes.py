@@ -59,6 +59,17 @@ class Plane:
         return status
 
 
+def tell(plane: Plane, command: str) -> dict[str, Any]:
+    """The answer to one command of a plane that obeys."""
+    assert plane.process.stdin is not None
+    assert plane.process.stdout is not None
+    plane.process.stdin.write(f"{command}\n")
+    plane.process.stdin.flush()
+    found: dict[str, Any] = json.loads(plane.process.stdout.readline())
+    assert found["done"] == command
+    return found
+
+
 def launch(kube: Path, folder: Path, *flags: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """`kube up` without waiting for anything."""
     return subprocess.Popen(

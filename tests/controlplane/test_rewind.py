@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.controlplane.planes import DEADLINE, Plane, deployment, until
+from tests.controlplane.planes import DEADLINE, Plane, deployment, tell, until
 from tests.kinds import custom_kind
 
 pytestmark = pytest.mark.kwok
-
-def tell(plane: Plane, command: str) -> dict[str, Any]:
-    """The plane's answer to one command."""
-    assert plane.process.stdin is not None
-    assert plane.process.stdout is not None
-    plane.process.stdin.write(f"{command}\n")
-    plane.process.stdin.flush()
-    found: dict[str, Any] = json.loads(plane.process.stdout.readline())
-    assert found["done"] == command
-    return found
-
 
 def state(plane: Plane) -> dict[str, Any]:
     """What the mark must bring back: everything but versions, by kind and name."""
@@ -101,7 +89,7 @@ def test_an_aggregated_api_that_is_down_is_no_hindrance(start: Callable[..., Pla
     assert "not found" in plane.kubectl("get", "configmap", "note", check=False)
 
 
-def test_what_the_kinds_or_the_admission_changed_is_not_taken_back(start: Callable[..., Plane]) -> None:
+def test_other_kinds_are_not_taken_back(start: Callable[..., Plane]) -> None:
     plane = start("--stdin=commands")
     assert tell(plane, "rewind") == {"done": "rewind", "ok": False, "why": "nothing was marked", "seconds": 0}
     assert tell(plane, "mark")["ok"]
