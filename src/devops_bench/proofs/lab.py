@@ -19,11 +19,13 @@ from devops_bench.proofs.cases import Case, Kind
 from devops_bench.proofs.ground import Bench, Ground
 from devops_bench.proofs.judge import Judgement, Outcome
 from devops_bench.proofs.readable import leaks
+from devops_bench.proofs.waits import WaitEnder
 from devops_bench.proofs.watching import Fingerprint, at_rest, fingerprint
 from devops_bench.sandbox import SandboxMode
 from devops_bench.settings import value
 from devops_bench.tasks.spec import TaskSpec
 from devops_bench.verification import EntryResult, HoldSampler, assert_once, verify
+from devops_bench.verification.snapshot import kinds_read
 
 SCRIPT = "task.sh"
 OUTPUT_CAP = 64 << 10
@@ -67,7 +69,7 @@ class Lab:
             with self._world() as here:
                 if case.kind is Kind.COPIES:
                     return _copies(here, case, lambda: bench(self._task, self._mode, self._env))
-                return _idle(here, case) if case.kind is Kind.IDLE else _scripted(here, case)
+                return _idle(here, case) if case.kind is Kind.IDLE else _scripted(here, case, patient=not self._again)
         except BenchError as error:
             self._leave()
             return Outcome(case, trouble=error.message())
@@ -119,25 +121,31 @@ def _idle(here: Bench, case: Case) -> Outcome:
     return Outcome(case, (first, *looks, idle), tuple(moved), tuple(told), seconds=here.seconds)
 
 
-def _scripted(here: Bench, case: Case) -> Outcome:
+def _scripted(here: Bench, case: Case, *, patient: bool = False) -> Outcome:
+    """`patient`: let the script wait as long as it wants to."""
     entries = here.task.verification_spec
+    limits = here.context.limits
+    waits = None
+    if here.kube is not None and not patient:
+        concerned = kinds_read(entries, here.context.namespace)
+        waits = WaitEnder(here.kube, concerned, limits.quiescence, limits.call)
     sampler = HoldSampler(entries, here.context)
     sampler.start()
     try:
         with here.timed("script"):
             where = here.sandbox.place(SCRIPT, case.script.encode())
-            done = here.sandbox.run(["bash", where], timeout=value("script_timeout"), cap=OUTPUT_CAP)
+            begin = waits.begin if waits else None
+            done = here.sandbox.run(["bash", where], timeout=value("script_timeout"), cap=OUTPUT_CAP, on_start=begin)
     finally:
+        rest = waits.end() if waits else None
         tracks = sampler.stop()
     tail = done.text().strip().splitlines()
     outcome = Outcome(case, script_exit=done.exit, script_tail=tail[-1][:200] if tail else "", seconds=here.seconds)
     if done.timed_out:
         return replace(outcome, trouble=f"the script did not end within {value('script_timeout'):g} s")
     with here.timed("judge"):
-        limits = here.context.limits
-        context = replace(
-            here.context, answer=done.text(), limits=replace(limits, converge=min(limits.converge, WINDOW))
-        )
+        limits = replace(limits, converge=min(limits.converge, WINDOW))
+        context = replace(here.context, answer=done.text(), limits=limits, rest=rest)
         found = judgement("after it", verify(entries, here.task.parse_failures, context, tracks))
         looks: list[Judgement] = []
         moved: list[str] = []

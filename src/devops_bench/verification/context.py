@@ -14,6 +14,7 @@ from devops_bench.kube import KubeClient
 
 if TYPE_CHECKING:
     from devops_bench.verification.baseline import Baseline
+    from devops_bench.verification.quiescence import RestWatcher
 
 SandboxRun = Callable[[Sequence[str], float], tuple[int, str, str]]
 """(argv, seconds) -> (exit code, stdout, stderr), run inside the agent's sandbox. Raises TimeoutError, OSError."""
@@ -49,7 +50,7 @@ class VerifyContext:
     """Everything a check may use; None where this combo has no such thing, and a check that needs it is an error.
 
     `namespace` is used by checks that name none. `workspace` and `home` are the agent's folders on the host.
-    `cancelled` ends every wait early.
+    `cancelled` ends every wait early; `rest` has followed the cluster until now, if anybody has.
     """
 
     kube: KubeClient | None = None
@@ -63,3 +64,4 @@ class VerifyContext:
     namespace: str = "default"
     limits: Limits = field(default_factory=Limits.from_env)
     cancelled: threading.Event = field(default_factory=threading.Event)
+    rest: RestWatcher | None = None

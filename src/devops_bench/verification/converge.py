@@ -147,7 +147,7 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
     if board.all_done() or kube is None:
         return
     concerned = set(kinds_read(entries, context.namespace))
-    rest = RestWatcher(kube)
+    rest = context.rest or RestWatcher(kube)
     with Changes(kube, sorted(concerned), deadline, board.news) as changes:
         changes.ready(deadline.within(5.0))
         rest.look(deadline.within(context.limits.call))

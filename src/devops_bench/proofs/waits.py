@@ -1,0 +1,84 @@
+"""Ends a script's `kubectl wait` and `kubectl rollout status` once the cluster is at rest, as their timeout would.
+
+What a step less leaves undone never comes, and half of all cases would sit out a timeout for it. By the same rule as
+for entries that fail (decisions.md, quiescence): no write for the quiet time, and no timer that could move anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from devops_bench.kube import Deadline, KubeClient
+from devops_bench.process import identity
+from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher, read_timers
+
+_YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
+
+
+class WaitEnder:
+    """Watches the waits of one script, from `begin` to `end`.
+
+    `concerned` are the kinds that the task's entries read, `quiescence` and `call` as in Limits.
+    """
+
+    def __init__(self, kube: KubeClient, concerned: Collection[str], quiescence: float, call: float) -> None:
+        self._kube = kube
+        self._concerned = concerned
+        self._quiescence = quiescence
+        self._call = call
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._rest: RestWatcher | None = None
+        self._window: float | None = None
+
+    def begin(self, pid: int) -> None:
+        """Watch what the process `pid` starts."""
+        self._thread = threading.Thread(target=self._watch, args=(pid,), name="waits", daemon=True)
+        self._thread.start()
+
+    def end(self) -> RestWatcher | None:
+        """Stop. What has been followed of the cluster, if there was a wait: it may be followed on from there."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        return self._rest
+
+    def _watch(self, pid: int) -> None:
+        while not self._over.wait(LOOK_EVERY):
+            waiting = list(_waits(pid))
+            if (waiting or self._rest is not None) and self._at_rest():
+                for process in waiting:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGTERM)
+
+    def _at_rest(self) -> bool:
+        if self._rest is None:
+            self._rest = RestWatcher(self._kube)
+        if self._rest.look(Deadline.after(self._call)):
+            self._window = None
+        if self._rest.quiet_for < self._quiescence:
+            return False
+        if self._window is None:
+            self._window = max(self._quiescence, read_timers(self._kube, self._concerned, self._call))
+        return math.isfinite(self._window) and self._rest.quiet_for >= self._window
+
+
+def _waits(pid: int) -> Iterator[int]:
+    """Processes below `pid` that do nothing but wait for the cluster, and are not young; none once it has ended."""
+    try:
+        below = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return
+    if words[0].endswith(b"kubectl") and (b"wait" in words or {b"rollout", b"status"} <= set(words)):
+        who = identity(pid)
+        if who is not None and who.age() >= _YOUNG:
+            yield pid
+    for child in below:
+        yield from _waits(int(child))
