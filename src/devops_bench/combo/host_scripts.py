@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from devops_bench.clusters.base import Cluster
@@ -29,9 +30,7 @@ def run_as_admin(file: Path, cluster: Cluster, workspace: Path, seconds: float) 
     bin_dir.mkdir(mode=0o700, exist_ok=True)
     shim = bin_dir / "kubectl"
     if cluster.kubectl and not shim.exists():
-        quoted = " ".join("'" + part.replace("'", "'\\''") + "'" for part in cluster.kubectl)
-        shim.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
-        shim.chmod(0o700)
+        _offer(shim, cluster.kubectl)
     env = {
         "PATH": f"{bin_dir}:{os.environ.get('PATH', os.defpath)}",
         "HOME": str(bin_dir),
@@ -51,6 +50,18 @@ def run_as_admin(file: Path, cluster: Cluster, workspace: Path, seconds: float) 
             _end(process)
     said = output[-_KEPT:].decode(errors="replace").strip().splitlines()
     return process.returncode, said[-1] if said else "no output"
+
+
+def _offer(shim: Path, kubectl: Sequence[str]) -> None:
+    """Put kubectl there, whole or not at all: scripts run side by side."""
+    made = shim.with_name(f"{uuid.uuid4().hex}.new")
+    if len(kubectl) == 1:
+        made.symlink_to(kubectl[0])
+    else:
+        quoted = " ".join("'" + part.replace("'", "'\\''") + "'" for part in kubectl)
+        made.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
+        made.chmod(0o700)
+    made.rename(shim)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
