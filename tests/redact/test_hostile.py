@@ -129,7 +129,7 @@ def test_a_value_over_and_over_leaves_only_what_is_between(encode) -> None:
     redactor = Redactor({"KEY": SECRET}, shapes=False)
     one = encode(SECRET)
     for gap in ("\n", " ", "[KEY]", "; then "):
-        for count in (1, 2, 3, 500):
+        for count in (1, 2, 3, 50):
             assert redactor.text((one + gap) * count) == ("[KEY]" + gap) * count
     assert redactor.text(one * 500) == "[KEY]"
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from devops_bench import settings
 from devops_bench.redact import forms
-from devops_bench.redact.cutter import WINDOW, Cutter, Pass, ShapePass
+from devops_bench.redact.cutter import WINDOW, Cutter, Pass
 from devops_bench.redact.known import KnownPass
+from devops_bench.redact.shaped import ShapePass
 from devops_bench.redact.shapes import SHAPES, TELLING_KEYS
 
 __all__ = ["WINDOW", "Redactor", "StreamRedactor", "is_secret_name"]
@@ -97,9 +98,9 @@ class Redactor:
 
     def data(self, data: bytes) -> bytes:
         """The bytes without secrets. The same object when there were none."""
-        for one in self._passes:
+        for number, one in enumerate(self._passes):
             if one.scan.search(data) is not None:
-                cutter, out = Cutter(one), []
+                cutter, out = Cutter(*self._passes[number:]), []
                 for at in range(0, len(data), _BLOCK):
                     out += cutter.feed(data[at : at + _BLOCK], final=at + _BLOCK >= len(data))
                 data = b"".join(out)
@@ -160,7 +161,7 @@ class StreamRedactor:
     """Redacts chunk by chunk; holds back only what more input could turn into a secret, at most WINDOW bytes a pass."""
 
     def __init__(self, passes: tuple[Pass, ...]) -> None:
-        self._cutters = [Cutter(one) for one in passes]
+        self._cutters = [Cutter(*passes[number:]) for number in range(len(passes))]
 
     def feed(self, chunk: bytes) -> bytes:
         """What is decided so far. May be empty."""

@@ -17,8 +17,6 @@ _REMEMBERED: Final = 4096
 _SHORT: Final = 1024
 # RE2 gives up on a pattern with about a million nodes; a service-account file has more. Bytes of one pattern.
 _LARGE: Final = 1 << 19
-# How far (bytes) after a find the same one is looked for: output that says one thing over and over.
-_GAP: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,6 @@ class KnownPass:
         self._base64 = [(form, label) for piece, label in pairs for form in forms.base64_forms(forms.raw(piece))]
         self._labels = [label for _, label in (*pairs, *self._base64)]
         self._found: dict[bytes, _Find] = {}
-        self._pairs: dict[tuple[bytes, int], bool] = {}
 
     @functools.cached_property
     def _ways(self) -> list[bytes]:
@@ -81,45 +78,8 @@ class KnownPass:
     def resolve(self, text: bytes, start: int, end: int) -> tuple[Sequence[Span], int]:
         """The hit, with the name of its value. What begins in it and reaches beyond it is unfinished at its end."""
         found = text[start:end]
-        known = self._found.get(found)
-        if known is not None:
-            return self._again(text, start, end, found, known)
-        known = self._learn(found)
+        known = self._found.get(found) or self._learn(found)
         return ((start, end, known.label, None),), start + known.skip
-
-    def _again(self, text: bytes, start: int, end: int, found: bytes, known: _Find) -> tuple[Sequence[Span], int]:
-        """A find that is remembered, and the same again and again if it follows, each time with the same between."""
-        first = (start, end, known.label, None)
-        again = text.find(found, end, end + _GAP + len(found))
-        # A gap that looks like the label would be taken for it.
-        if (
-            again < 0
-            or text.startswith(b"[", end)
-            or not self._follows(text[start : again + len(found)], again - start)
-        ):
-            return (first,), start + known.skip
-        gap = text[end:again]
-        unit, until = gap + found, again + len(found)
-        while text.startswith(unit, until):
-            until += len(unit)
-        last = until - len(found)
-        if not gap:
-            return ((start, until, known.label, None),), last + known.skip
-        between = (gap + known.label) * ((last - again) // len(unit)) + gap
-        return (first, (end, last, between, None), (last, until, known.label, None)), last + known.skip
-
-    def _follows(self, pair: bytes, border: int) -> bool:
-        """Whether the search goes from a find to one at `border`, whatever comes after the two.
-
-        It does if it finds it when that is all, and if nothing before it, nor itself, could go on beyond.
-        """
-        known = self._pairs.get((pair, border))
-        if known is None:
-            known = self._find(pair, 1) == (border, len(pair)) and self.unfinished(pair, 1) > border
-            if len(self._pairs) >= _REMEMBERED:
-                self._pairs.clear()
-            self._pairs[pair, border] = known
-        return known
 
     def _learn(self, found: bytes) -> _Find:
         index = self._which(found)
