@@ -20,8 +20,8 @@ WINDOW: Final = 16 << 10
 DENSE: Final = 32 << 10
 # How many more before the next one is: what bounds the text that is lost where the secrets end.
 _AGAIN: Final = 512
-# One find says no more than this about what follows: a large key is not many.
-_COUNTED: Final = 4 << 10
+# What one find counts at most: a large key costs no more than a small one, and is to stay a name of its own.
+_COUNTED: Final = 512
 # How often a place that nothing crosses is looked for; there is one between any two words.
 _TRIES: Final = 16
 _UNSEEN: Final = b"[SECRETS]"
