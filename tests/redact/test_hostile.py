@@ -131,7 +131,7 @@ def test_a_value_over_and_over_leaves_only_what_is_between(encode) -> None:
     for gap in ("\n", " ", "[KEY]", "; then "):
         for count in (1, 2, 3, 50):
             assert redactor.text((one + gap) * count) == ("[KEY]" + gap) * count
-    assert redactor.text(one * 500) == "[KEY]"
+    assert redactor.text(one * 150) == "[KEY]"
 
 
 def test_a_service_account_file_is_held_back_where_it_is_cut_too() -> None:

@@ -3,6 +3,7 @@
 It knows the values of secret variables in every form that `forms` lists, and the shapes of `shapes`; it replaces each
 by `[NAME]`. Two passes, known values first: a shape must never eat half of a known value and leave the other half. A
 clean buffer costs a scan; only hits are rewritten. A stream gives the same bytes as the whole text, wherever it is cut.
+Where a text is little but secrets, stretches of it become `[SECRETS]`; each pass judges that by its own finds.
 """
 
 from __future__ import annotations
