@@ -212,6 +212,22 @@ def admission_policy(name: str, namespace: str) -> list[dict[str, Any]]:
     ]
 
 
+def test_what_was_changed_last_in_admission_is_in_use_when_it_is_judged(kube: KubeClient, namespace: str) -> None:
+    name = f"p-{uuid.uuid4().hex[:8]}"
+    policy, binding = admission_policy(name, namespace)
+    kube.create(policy)
+    kube.create(binding)
+    try:
+        context = VerifyContext(kube=kube, namespace=namespace, limits=replace(PATIENT, quiescence=0.5))
+        bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {bad: '1'}\n"
+        denied = entry("denied", "dry_run", manifest=bad, allowed=False)
+        assert verify([denied], [], context, None)[0].status is PASS
+        kube.delete("validatingadmissionpolicybinding", name)
+        assert verify([denied], [], context, None)[0].status is FAIL
+    finally:
+        kube.delete("validatingadmissionpolicy", name)
+
+
 def test_a_dry_run_tells_whether_a_policy_denies_and_changes_nothing(kube: KubeClient, namespace: str) -> None:
     name = f"p-{uuid.uuid4().hex[:8]}"
     bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {bad: '1'}\n"
