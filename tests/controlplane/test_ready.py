@@ -106,8 +106,10 @@ def test_a_reader_without_a_certificate_is_turned_away(plane: Plane) -> None:
 
 
 def test_heartbeats_name_the_node(plane: Plane) -> None:
-    leases = plane.get("leases", "-n", "kube-node-lease")["items"]
-    assert {lease["spec"]["holderIdentity"] for lease in leases} == {"worker-0", "worker-1", "gpu-0"}
+    until(
+        lambda: {lease["spec"]["holderIdentity"] for lease in plane.get("leases", "-n", "kube-node-lease")["items"]},
+        lambda holders: holders == {"worker-0", "worker-1", "gpu-0"},
+    )
 
 
 def test_process_group_is_not_changed(plane: Plane) -> None:

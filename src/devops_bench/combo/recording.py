@@ -180,8 +180,8 @@ def environment(attempt: Attempt) -> Environment:
     request, found = attempt.request, attempt.environment
     task = attempt.raw
     plane: dict[str, Any] = {}
-    if attempt.world is not None and attempt.world.cluster.provider == "kwok":  # else its kubectl is the host's own
-        path = Path(attempt.world.cluster.kubectl[0])
+    made = attempt.world is not None and attempt.world.cluster.provider == "kwok"
+    if made and (path := binary.find(request.env)) is not None:
         cache = paths.cache_root(request.env) / "hashes"
         plane = {"name": request.combo.provider, "versions": binary.versions(path), "hash": hash_binary(path, cache)}
     return Environment(
