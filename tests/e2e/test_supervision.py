@@ -251,6 +251,8 @@ def test_the_printed_cron_line_revives_a_run_from_an_empty_environment(tmp_path:
     os.kill(json.loads((run_dir / "supervisor.json").read_text())["pid"], signal.SIGKILL)
     minute()
     until(lambda: of(run_dir, "adopted"), "it goes on")
+    pid = json.loads((run_dir / "supervisor.json").read_text())["pid"]
+    assert f"PATH={os.environ['PATH']}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     world.release(RID)
     done(run_dir)
     minute()

@@ -52,7 +52,7 @@ def advice(run_dir: Path, env: Mapping[str, str]) -> str:
 def revival(run_dir: Path, env: Mapping[str, str]) -> list[str]:
     """The argv that resumes the run when its supervisor is dead, from an environment that holds nothing but HOME.
 
-    Places that are not the defaults there are named in it.
+    Places that are not the defaults there are named in it, and PATH.
     """
     bare = {"HOME": pwd.getpwuid(os.getuid()).pw_dir}
     roots = {
@@ -63,6 +63,8 @@ def revival(run_dir: Path, env: Mapping[str, str]) -> list[str]:
     places = [f"{name}={root(env).absolute()}" for name, root in roots.items() if root(env) != root(bare)]
     if plane := env.get("DEVOPS_BENCH_KUBE", "").strip():
         places.append(f"DEVOPS_BENCH_KUBE={Path(plane).expanduser().absolute()}")
+    if path := env.get("PATH"):
+        places.append(f"PATH={path}")  # cron's own knows neither agents nor tools that are installed elsewhere
     below = run_dir.absolute().parent == paths.runs_root(env).absolute()
     stamp = run_dir.name if below else str(run_dir.absolute())
     return [*(["/usr/bin/env", *places] if places else []), program(), "resume", "--keepalive", stamp]
