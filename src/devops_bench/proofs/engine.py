@@ -35,7 +35,7 @@ from devops_bench.tasks.proved import ProofRecord, write_record
 from devops_bench.tasks.spec import TaskSpec
 
 SERVED = ("none", "kwok")
-LANES = 3
+LANES = 4
 LANE_MEMORY = 2  # times that of a plane that is used once: less is collected
 
 
