@@ -15,8 +15,8 @@ import pytest
 from tests.kube.plane import Plane, binary
 
 from devops_bench.kube import KubeClient
-from devops_bench.proofs import waits
 from devops_bench.proofs.waits import WaitEnder
+from devops_bench.verification import quiescence
 
 pytestmark = pytest.mark.kwok
 
@@ -56,14 +56,14 @@ def test_a_wait_goes_on_while_something_may_still_come(
 ) -> None:
     """A ReplicaSet that is refused its pods is tried again, in growing intervals: rest proves nothing."""
     asked = threading.Event()
-    read = waits.read_timers
+    read = quiescence.read_timers
 
     def timers(*arguments: Any) -> float:
         found = read(*arguments)
         asked.set()
         return found
 
-    monkeypatch.setattr(waits, "read_timers", timers)
+    monkeypatch.setattr(quiescence, "read_timers", timers)
     refused = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": namespace}}
     kube.create({**refused, "spec": {"hard": {"pods": "0"}}})
     pods = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}

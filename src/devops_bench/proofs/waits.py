@@ -6,7 +6,6 @@ for entries that fail (decisions.md, quiescence): no write for the quiet time, a
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import threading
@@ -16,7 +15,8 @@ from pathlib import Path
 
 from devops_bench.kube import Deadline, KubeClient
 from devops_bench.process import identity
-from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher, read_timers
+from devops_bench.sandbox.watch import descendants
+from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 
 _YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
 
@@ -35,7 +35,6 @@ class WaitEnder:
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._rest: RestWatcher | None = None
-        self._window: float | None = None
 
     def begin(self, pid: int) -> None:
         """Watch what the process `pid` starts."""
@@ -52,33 +51,25 @@ class WaitEnder:
     def _watch(self, pid: int) -> None:
         while not self._over.wait(LOOK_EVERY):
             waiting = list(_waits(pid))
-            if (waiting or self._rest is not None) and self._at_rest():
+            if self._rest is None and waiting:
+                self._rest = RestWatcher(self._kube)
+            if self._rest is None:
+                continue
+            self._rest.look(Deadline.after(self._call))
+            if self._rest.is_over(self._concerned, self._quiescence, self._call):
                 for process in waiting:
                     with suppress(ProcessLookupError):
                         os.kill(process, signal.SIGTERM)
 
-    def _at_rest(self) -> bool:
-        if self._rest is None:
-            self._rest = RestWatcher(self._kube)
-        if self._rest.look(Deadline.after(self._call)):
-            self._window = None
-        if self._rest.quiet_for < self._quiescence:
-            return False
-        if self._window is None:
-            self._window = max(self._quiescence, read_timers(self._kube, self._concerned, self._call))
-        return math.isfinite(self._window) and self._rest.quiet_for >= self._window
 
-
-def _waits(pid: int) -> Iterator[int]:
-    """Processes below `pid` that do nothing but wait for the cluster, and are not young; none once it has ended."""
-    try:
-        below = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return
-    if words[0].endswith(b"kubectl") and (b"wait" in words or {b"rollout", b"status"} <= set(words)):
-        who = identity(pid)
-        if who is not None and who.age() >= _YOUNG:
-            yield pid
-    for child in below:
-        yield from _waits(int(child))
+def _waits(root: int) -> Iterator[int]:
+    """Processes below `root` that do nothing but wait for the cluster, and are not young; none once it has ended."""
+    for pid in descendants(root):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"kubectl") and (b"wait" in words or {b"rollout", b"status"} <= set(words)):
+            who = identity(pid)
+            if who is not None and who.age() >= _YOUNG:
+                yield pid

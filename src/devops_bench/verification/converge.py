@@ -19,7 +19,7 @@ from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.changes import Changes
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.evaluate import evaluate_entry
-from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher, read_timers
+from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.snapshot import Snapshot, checks_of, kinds_read, wide_kinds
 from devops_bench.verification.verdict import Status, Verdict, errored
@@ -148,29 +148,26 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
         return
     concerned = set(kinds_read(entries, context.namespace))
     rest = context.rest or RestWatcher(kube)
+    rest.read_anew()
     with Changes(kube, sorted(concerned), deadline, board.news) as changes:
         changes.ready(deadline.within(5.0))
         rest.look(deadline.within(context.limits.call))
         bumped = time.monotonic()
         bump()
-        window: float | None = None
         while not (board.all_done() or deadline.passed or context.cancelled.is_set()):
             woken = board.news.wait(min(LOOK_EVERY, deadline.remaining()))
             if board.all_done():
                 return
             moved = rest.look(deadline.within(context.limits.call))
             if woken or moved:
-                window = None
+                rest.read_anew()
                 board.wait_done(bumped + _BETWEEN - time.monotonic())
                 board.news.clear()
                 bumped = time.monotonic()
                 bump()
-            elif rest.quiet_for >= context.limits.quiescence and board.up_to_date():
-                if window is None:
-                    window = max(context.limits.quiescence, read_timers(kube, concerned, context.limits.call))
-                if rest.quiet_for >= window:
-                    # What the API server only keeps in memory (admission policies follow within a second or so)
-                    # changes without a write: one last look, now that nothing else will move.
-                    bump()
-                    board.wait_up_to_date(deadline.within(context.limits.call).remaining())
-                    return
+            elif board.up_to_date() and rest.is_over(concerned, context.limits.quiescence, context.limits.call):
+                # What the API server only keeps in memory (admission policies follow within a second or so) changes
+                # without a write: one last look, now that nothing else will move.
+                bump()
+                board.wait_up_to_date(deadline.within(context.limits.call).remaining())
+                return

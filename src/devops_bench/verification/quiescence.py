@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from devops_bench.kube import Deadline, KubeClient, KubeError
@@ -31,6 +31,7 @@ class RestWatcher:
         self._leases: dict[str, str] = {}
         self._versions: frozenset[tuple[str, str]] | None = None
         self._since = time.monotonic()
+        self._silence: float | None = None  # seconds that prove something, as read since the last change
 
     def look(self, deadline: Deadline) -> bool:
         """True if something other than Leases and Events may have changed since the last look."""
@@ -40,7 +41,7 @@ class RestWatcher:
         except (KubeError, ValueError):
             self._revision = self._versions = None
         if moved:
-            self._since = time.monotonic()
+            self._since, self._silence = time.monotonic(), None
         return moved
 
     def _moved(self, deadline: Deadline) -> bool:
@@ -63,6 +64,20 @@ class RestWatcher:
     def quiet_for(self) -> float:
         """Seconds since something was last seen to change."""
         return time.monotonic() - self._since
+
+    def is_over(self, concerned: Collection[str], quiescence: float, call: float) -> bool:
+        """Whether waiting longer cannot help what reads the kinds `concerned`: no write for `quiescence` seconds, nor
+        for as long as any timer takes. `call` bounds a request (seconds).
+        """
+        if self.quiet_for < quiescence:
+            return False
+        if self._silence is None:
+            self._silence = max(quiescence, read_timers(self._kube, concerned, call))
+        return self.quiet_for >= self._silence
+
+    def read_anew(self) -> None:
+        """Timers may have changed although nothing moved."""
+        self._silence = None
 
 
 def object_versions(kube: KubeClient, deadline: Deadline) -> frozenset[tuple[str, str]]:
