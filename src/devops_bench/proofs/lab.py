@@ -67,9 +67,10 @@ class Lab:
         """Run a case to its verdicts; what a task or cluster does wrong is the outcome's `trouble`."""
         try:
             with self._world() as here:
+                patient = not self._again
                 if case.kind is Kind.COPIES:
-                    return _copies(here, case, lambda: bench(self._task, self._mode, self._env))
-                return _idle(here, case) if case.kind is Kind.IDLE else _scripted(here, case, patient=not self._again)
+                    return _copies(here, case, lambda: bench(self._task, self._mode, self._env), patient=patient)
+                return _idle(here, case) if case.kind is Kind.IDLE else _scripted(here, case, patient=patient)
         except BenchError as error:
             self._leave()
             return Outcome(case, trouble=error.message())
@@ -121,7 +122,7 @@ def _idle(here: Bench, case: Case) -> Outcome:
     return Outcome(case, (first, *looks, idle), tuple(moved), tuple(told), seconds=here.seconds)
 
 
-def _scripted(here: Bench, case: Case, *, patient: bool = False) -> Outcome:
+def _scripted(here: Bench, case: Case, *, patient: bool) -> Outcome:
     """`patient`: let the script wait as long as it wants to."""
     entries = here.task.verification_spec
     limits = here.context.limits
@@ -172,10 +173,10 @@ def _looks(here: Bench) -> tuple[list[Judgement], list[str]]:
     return looks, before.difference(fingerprint(here.kube, here.workspace))
 
 
-def _copies(here: Bench, case: Case, other: Callable[[], AbstractContextManager[Bench]]) -> Outcome:
+def _copies(here: Bench, case: Case, other: Callable[[], AbstractContextManager[Bench]], *, patient: bool) -> Outcome:
     """The same solution in two worlds at once, both set up before either begins."""
     with other() as there, ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda world: _scripted(world, case), (here, there))
+        first, second = pool.map(lambda world: _scripted(world, case, patient=patient), (here, there))
     if first.trouble or second.trouble:
         return first if first.trouble else second
     judgements = (
