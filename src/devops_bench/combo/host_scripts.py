@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from devops_bench.clusters.base import Cluster
@@ -28,9 +28,10 @@ def run_as_admin(file: Path, cluster: Cluster, workspace: Path, seconds: float) 
         raise HarnessError(f"cluster {cluster.name} has no admin kubeconfig")
     bin_dir = cluster.admin_kubeconfig.parent / "setup-bin"
     bin_dir.mkdir(mode=0o700, exist_ok=True)
-    shim = bin_dir / "kubectl"
-    if cluster.kubectl and not shim.exists():
-        _offer(shim, cluster.kubectl)
+    if cluster.kubectl:
+        # Called by this name, because a binary may hold several tools. Scripts run side by side.
+        with suppress(FileExistsError):
+            (bin_dir / "kubectl").symlink_to(Path(cluster.kubectl[0]).absolute())
     env = {
         "PATH": f"{bin_dir}:{os.environ.get('PATH', os.defpath)}",
         "HOME": str(bin_dir),
@@ -50,18 +51,6 @@ def run_as_admin(file: Path, cluster: Cluster, workspace: Path, seconds: float) 
             _end(process)
     said = output[-_KEPT:].decode(errors="replace").strip().splitlines()
     return process.returncode, said[-1] if said else "no output"
-
-
-def _offer(shim: Path, kubectl: Sequence[str]) -> None:
-    """Put kubectl there, whole or not at all: scripts run side by side."""
-    made = shim.with_name(f"{uuid.uuid4().hex}.new")
-    if len(kubectl) == 1:
-        made.symlink_to(kubectl[0])
-    else:
-        quoted = " ".join("'" + part.replace("'", "'\\''") + "'" for part in kubectl)
-        made.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
-        made.chmod(0o700)
-    made.rename(shim)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
