@@ -21,20 +21,25 @@ const policyRefresh = time.Second
 // awaitAdmission returns when the policies and parameters under the changed keys of the store are in use. The API server
 // does not tell: a policy that is written after them is probed until it is in use, and gone afterwards.
 func awaitAdmission(ctx context.Context, ids *identities, changed []string) error {
+	touches := func(prefixes ...string) bool {
+		return slices.ContainsFunc(changed, func(key string) bool { return below(key, prefixes) })
+	}
+	validating := touches(storeRoot+"validatingadmissionpolicies/", storeRoot+"validatingadmissionpolicybindings/")
+	mutating := touches(storeRoot+"mutatingadmissionpolicies/", storeRoot+"mutatingadmissionpolicybindings/")
+	if !validating && !mutating {
+		return nil
+	}
 	client, err := kubernetes.NewForConfig(ids.protobufConfig(userKubelet, kubeletAgent))
 	if err != nil {
 		return err
 	}
-	touches := func(prefixes ...string) bool {
-		return slices.ContainsFunc(changed, func(key string) bool { return below(key, prefixes) })
-	}
 	probe := probe{client: client, name: "probe-" + uuid.NewString()}
-	if touches(storeRoot+"validatingadmissionpolicies/", storeRoot+"validatingadmissionpolicybindings/") {
+	if validating {
 		if err := probe.run(ctx, probe.validating); err != nil {
 			return err
 		}
 	}
-	if touches(storeRoot+"mutatingadmissionpolicies/", storeRoot+"mutatingadmissionpolicybindings/") {
+	if mutating {
 		return probe.run(ctx, probe.mutating)
 	}
 	return nil
@@ -84,6 +89,28 @@ func (p probe) inUse(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
+// collection is where objects of one kind are made and removed.
+type collection[T any] interface {
+	Create(ctx context.Context, one *T, options metav1.CreateOptions) (*T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// install makes a policy and a binding of this name; remove takes them away.
+func install[P, B any](
+	ctx context.Context, name string, policies collection[P], policy *P, bindings collection[B], binding *B,
+) (remove func() error, err error) {
+	if _, err := policies.Create(ctx, policy, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	_, err = bindings.Create(ctx, binding, metav1.CreateOptions{})
+	return func() error {
+		if err := bindings.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		return policies.Delete(ctx, name, metav1.DeleteOptions{})
+	}, err
+}
+
 func (p probe) validating(ctx context.Context, meta metav1.ObjectMeta) (func() error, error) {
 	policies, bindings := p.client.AdmissionregistrationV1().ValidatingAdmissionPolicies(), p.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -92,16 +119,7 @@ func (p probe) validating(ctx context.Context, meta metav1.ObjectMeta) (func() e
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: p.name, ParamRef: p.param(), ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}
-	if _, err := policies.Create(ctx, policy, metav1.CreateOptions{}); err != nil {
-		return nil, err
-	}
-	_, err := bindings.Create(ctx, binding, metav1.CreateOptions{})
-	return func() error {
-		if err := bindings.Delete(ctx, p.name, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-		return policies.Delete(ctx, p.name, metav1.DeleteOptions{})
-	}, err
+	return install(ctx, p.name, policies, policy, bindings, binding)
 }
 
 func (p probe) mutating(ctx context.Context, meta metav1.ObjectMeta) (func() error, error) {
@@ -116,16 +134,7 @@ func (p probe) mutating(ctx context.Context, meta metav1.ObjectMeta) (func() err
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{
 		PolicyName: p.name, ParamRef: p.param(),
 	}}
-	if _, err := policies.Create(ctx, policy, metav1.CreateOptions{}); err != nil {
-		return nil, err
-	}
-	_, err := bindings.Create(ctx, binding, metav1.CreateOptions{})
-	return func() error {
-		if err := bindings.Delete(ctx, p.name, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-		return policies.Delete(ctx, p.name, metav1.DeleteOptions{})
-	}, err
+	return install(ctx, p.name, policies, policy, bindings, binding)
 }
 
 func paramKind() *admissionv1.ParamKind {
