@@ -61,6 +61,8 @@ def test_the_wheel_serves_the_binary_unless_it_is_of_other_sources(kube: Path, u
     origin, path = json.loads(run(sys.executable, "-c", USE, **variables).stdout)
     assert origin == "wheel" and Path(path).is_relative_to(site)
     assert json.loads(run(path, "versions").stdout) == binary.versions(kube)
+    [kubectl] = binary.kubectl_of(Path(path))
+    assert f"v{pinned}" in run(kubectl, "version", "--client").stdout
 
     facts = site / "devops_bench_controlplane/build.json"
     facts.write_text(facts.read_text().replace('"source_key": "', '"source_key": "0'))
