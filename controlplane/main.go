@@ -12,6 +12,7 @@ import (
 	"devops-bench/controlplane/client"
 	"devops-bench/controlplane/pins"
 	_ "devops-bench/controlplane/unmeasured"
+	_ "devops-bench/controlplane/untranslated"
 )
 
 const usage = `usage: kube COMMAND [ARGS]

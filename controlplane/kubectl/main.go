@@ -8,6 +8,7 @@ import (
 
 	"devops-bench/controlplane/client"
 	"devops-bench/controlplane/pins"
+	_ "devops-bench/controlplane/untranslated"
 )
 
 // garbage is what may be left uncollected, in percent of what is in use. It is over before much can gather.
