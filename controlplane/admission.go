@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +20,8 @@ const policyRefresh = time.Second
 // awaitAdmission returns when the policies and parameters under the changed keys of the store are in use. The API server
 // does not tell: a policy that is written after them is probed until it is in use, and gone afterwards.
 func awaitAdmission(ctx context.Context, ids *identities, changed []string) error {
-	touches := func(prefixes ...string) bool {
-		return slices.ContainsFunc(changed, func(key string) bool { return below(key, prefixes) })
-	}
-	validating := touches(storeRoot+"validatingadmissionpolicies/", storeRoot+"validatingadmissionpolicybindings/")
-	mutating := touches(storeRoot+"mutatingadmissionpolicies/", storeRoot+"mutatingadmissionpolicybindings/")
+	validating := touches(changed, []string{storeRoot + "validatingadmissionpolicies/", storeRoot + "validatingadmissionpolicybindings/"})
+	mutating := touches(changed, []string{storeRoot + "mutatingadmissionpolicies/", storeRoot + "mutatingadmissionpolicybindings/"})
 	if !validating && !mutating {
 		return nil
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,17 +27,9 @@ const (
 // clocks are kinds that are kept by whoever is alive, not by the state: an old Lease would be a dead node.
 var clocks = []string{storeRoot + "leases/", storeRoot + "masterleases/", storeRoot + "apiserver.kubernetes.io/"}
 
-// shapes are kinds from which the API server builds what it serves and how fairly, in its own time and with state of its
-// own. A cluster in which one of them changed is not rewound.
-var shapes = []string{
-	storeRoot + "apiextensions.k8s.io/", storeRoot + "apiregistration.k8s.io/",
-	storeRoot + "validatingwebhookconfigurations/", storeRoot + "mutatingwebhookconfigurations/",
-	storeRoot + "flowschemas/", storeRoot + "prioritylevelconfigurations/",
-}
-
 var (
 	errNoMark  = errors.New("nothing was marked")
-	errReshape = errors.New("the kinds of the cluster were changed")
+	errReshape = errors.New("what the API server was built from has changed")
 )
 
 // rewinder takes a cluster back to a marked state: what is stored is put back, and everything that acts on it is stopped
@@ -52,7 +45,8 @@ type rewinder struct {
 
 	now    *generation
 	marked map[string][]byte
-	kinds  []schema.GroupVersionResource // that have a cache; they do not change as long as one can go back
+	cached []schema.GroupVersionResource // kinds that have a cache
+	served string                        // names what discovery tells of
 }
 
 // mark keeps the stored state of now.
@@ -61,33 +55,30 @@ func (r *rewinder) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := listed(r.ids)
+	cached, err := listed(r.ids)
 	if err != nil {
 		return err
 	}
-	r.marked, r.kinds = state, kinds
+	served, err := discovered(ctx, r.ids)
+	if err != nil {
+		return err
+	}
+	r.marked, r.cached, r.served = state, cached, served
 	return nil
 }
 
-// rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark and errReshape
-// it goes on as it is; any other error leaves it unusable.
+// rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark it goes on as it
+// is; after errReshape it may be half of what it was, and after any other error it is of no use.
 func (r *rewinder) rewind(ctx context.Context) error {
 	if r.marked == nil {
 		return errNoMark
 	}
-	if err := r.reshaped(ctx); err != nil {
-		return err
+	if changed, err := r.differing(ctx); err != nil || touches(changed, webhooks) {
+		return cmp.Or(err, errReshape)
 	}
 	r.now.stop()
-	changed, err := r.restore(ctx)
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	if err := r.catchUp(ctx); err != nil {
-		return fmt.Errorf("caches: %w", err)
-	}
-	if err := awaitAdmission(ctx, r.ids, changed); err != nil {
-		return fmt.Errorf("admission: %w", err)
+	if err := r.putBack(ctx); err != nil {
+		return err
 	}
 	if err := r.audit.restart(); err != nil {
 		return fmt.Errorf("audit log: %w", err)
@@ -129,41 +120,65 @@ func below(key string, roots []string) bool {
 	return false
 }
 
-// reshaped is errReshape when one of the kinds in shapes differs from the mark.
-func (r *rewinder) reshaped(ctx context.Context) error {
-	state, err := r.read(ctx)
-	if err != nil {
-		return err
-	}
-	for key := range sets.KeySet(state).Union(sets.KeySet(r.marked)) {
-		if below(key, shapes) && !bytes.Equal(state[key], r.marked[key]) {
-			return errReshape
+// putBack returns when the API server has what was stored at the mark, and serves it.
+func (r *rewinder) putBack(ctx context.Context) error {
+	for range rounds {
+		changed, err := r.restore(ctx)
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		if touches(changed, kinds) {
+			if err := awaitDiscovered(ctx, r.ids, r.served); err != nil {
+				return err
+			}
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return fmt.Errorf("caches: %w", err)
+		}
+		if err := awaitAdmission(ctx, r.ids, changed); err != nil {
+			return fmt.Errorf("admission: %w", err)
+		}
+		if err := awaitFairness(ctx, r.ids, changed); err != nil {
+			return fmt.Errorf("priority and fairness: %w", err)
+		}
+		// The API server has controllers of its own for these, which write what they find in between.
+		if !touches(changed, kinds) && !touches(changed, fairness) {
+			return nil
 		}
 	}
-	return nil
+	return errReshape
 }
 
-// restore writes back every key that differs from the mark, and returns these keys.
-func (r *rewinder) restore(ctx context.Context) ([]string, error) {
+// differing returns the keys whose values are not those of the mark.
+func (r *rewinder) differing(ctx context.Context) ([]string, error) {
 	state, err := r.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var changed []string
-	for key := range state {
-		if _, kept := r.marked[key]; !kept {
-			if _, err := r.store.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: []byte(key)}); err != nil {
-				return nil, err
-			}
-			changed = append(changed, key)
+	var keys []string
+	for key := range sets.KeySet(state).Union(sets.KeySet(r.marked)) {
+		now, present := state[key]
+		if marked, kept := r.marked[key]; present != kept || !bytes.Equal(now, marked) {
+			keys = append(keys, key)
 		}
 	}
-	for key, value := range r.marked {
-		if now, present := state[key]; !present || !bytes.Equal(now, value) {
-			if _, err := r.store.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value}); err != nil {
-				return nil, err
-			}
-			changed = append(changed, key)
+	return keys, nil
+}
+
+// restore writes back every key that differs from the mark, and returns these keys.
+func (r *rewinder) restore(ctx context.Context) ([]string, error) {
+	changed, err := r.differing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range changed {
+		if value, kept := r.marked[key]; kept {
+			_, err = r.store.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value})
+		} else {
+			_, err = r.store.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: []byte(key)})
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return changed, nil
@@ -177,7 +192,7 @@ func (r *rewinder) catchUp(ctx context.Context) error {
 		return err
 	}
 	var lists []func(context.Context) error
-	for _, kind := range r.kinds {
+	for _, kind := range r.cached {
 		lists = append(lists, func(ctx context.Context) error {
 			_, err := client.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
 			return err

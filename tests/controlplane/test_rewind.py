@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.planes import DEADLINE, Plane, deployment, tell, until
-from tests.kinds import custom_kind
 
 pytestmark = pytest.mark.kwok
+
 
 def state(plane: Plane) -> dict[str, Any]:
     """What the mark must bring back: everything but versions, by kind and name."""
@@ -87,20 +87,6 @@ def test_an_aggregated_api_that_is_down_is_no_hindrance(start: Callable[..., Pla
     plane.kubectl("create", "configmap", "note")
     assert tell(plane, "rewind")["ok"]
     assert "not found" in plane.kubectl("get", "configmap", "note", check=False)
-
-
-def test_other_kinds_are_not_taken_back(start: Callable[..., Plane]) -> None:
-    plane = start("--stdin=commands")
-    assert tell(plane, "rewind") == {"done": "rewind", "ok": False, "why": "nothing was marked", "seconds": 0}
-    assert tell(plane, "mark")["ok"]
-    plane.apply(custom_kind("Backup"))
-    said = tell(plane, "rewind")
-    assert not said["ok"]
-    assert "kinds" in said["why"]
-    # It goes on as it was.
-    assert plane.get("crd", "backups.example.com")["spec"]["group"] == "example.com"
-    plane.apply(deployment("web", "nginx"))
-    ready(plane, "web", 1)
 
 
 def test_an_unknown_command_ends_it_with_one_line(start: Callable[..., Plane]) -> None:

@@ -23,7 +23,7 @@ def mark(plane: Plane) -> None:
 
 
 def rewind(plane: Plane) -> bool:
-    """Go back to the mark; False when the plane cannot, for it serves other kinds than then.
+    """Go back to the mark; False when the plane cannot: use another.
 
     Raises TransientError when the plane fails.
     """
