@@ -14,7 +14,7 @@ import (
 // addStorage adds what makes, binds, expands and protects volumes. There are no volume drivers: a driver would act on this
 // host, and a released host-path volume would be deleted from its disk.
 func (s *controllerSet) addStorage(ctx context.Context, _ string) error {
-	const bindPeriod = 15 * time.Second
+	const bindPeriod = 5 * time.Second // a third of the default: whoever waits for a claim waits for the next look at it
 	core := s.informers.Core().V1()
 	binder, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
 		KubeClient:                s.client,

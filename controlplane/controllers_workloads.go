@@ -74,10 +74,11 @@ func (s *controllerSet) scales() (scale.ScalesGetter, error) {
 	return scale.NewForConfig(s.ids.restConfig(userController, s.config.UserAgent), s.mapper, dynamic.LegacyAPIPathResolverFunc, resolver)
 }
 
-// addAutoscaler adds the horizontal pod autoscaler with kube-controller-manager's defaults.
+// addAutoscaler adds the horizontal pod autoscaler with kube-controller-manager's defaults, but that it looks thrice as
+// often: whoever waits for it waits for its next look.
 func (s *controllerSet) addAutoscaler(ctx context.Context, scales scale.ScalesGetter) error {
 	const (
-		syncPeriod     = 15 * time.Second
+		syncPeriod     = 5 * time.Second
 		stabilization  = 5 * time.Minute
 		tolerance      = 0.1
 		cpuWarmUp      = 5 * time.Minute

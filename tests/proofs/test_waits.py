@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tests.kube.plane import Plane, binary
 
 from devops_bench.kube import KubeClient
 from devops_bench.proofs.waits import WaitEnder
-from devops_bench.verification import quiescence
+from devops_bench.verification import Limits, quiescence
 
 pytestmark = pytest.mark.kwok
 
@@ -38,11 +38,39 @@ def script(plane: Plane, folder: Path, lines: str) -> Iterator[subprocess.Popen[
                 os.killpg(running.pid, signal.SIGKILL)
 
 
+LIMITS = Limits(converge=120.0, total=120.0, quiescence=1.0, hold_interval=1.0)
+
+
+def workload(kind: str, namespace: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "batch/v1" if kind == "CronJob" else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "a", "namespace": namespace},
+        "spec": spec,
+    }
+
+
+PODS = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+
+
+def refused(kube: KubeClient, namespace: str) -> None:
+    """A ReplicaSet that is refused its pods: it is tried again, in growing intervals."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": namespace}}
+    kube.create({**quota, "spec": {"hard": {"pods": "0"}}})
+    kube.create(workload("ReplicaSet", namespace, replicas=1, selector={"matchLabels": {"app": "a"}}, template=PODS))
+
+
+@pytest.mark.parametrize("prepare", [lambda _kube, _namespace: None, refused], ids=["nothing", "refused"])
 def test_a_wait_for_what_does_not_come_ends_as_at_its_timeout(
-    plane: Plane, kube: KubeClient, namespace: str, tmp_path: Path
+    plane: Plane,
+    kube: KubeClient,
+    namespace: str,
+    tmp_path: Path,
+    prepare: Callable[[KubeClient, str], None],
 ) -> None:
-    wait = f"kubectl -n {namespace} wait configmap/none --for=create --timeout=600s"
-    ender = WaitEnder(kube, [], quiescence=1.0, call=10.0)
+    prepare(kube, namespace)
+    wait = f"kubectl -n {namespace} wait pod -l app=a --for=create --timeout=600s"
+    ender = WaitEnder(kube, [], LIMITS)
     with script(plane, tmp_path, f"{wait} || {wait} || echo on") as running:
         ender.begin(running.pid)
         assert running.communicate(timeout=DEADLINE)[0] == "on\n"
@@ -54,28 +82,19 @@ def test_a_wait_for_what_does_not_come_ends_as_at_its_timeout(
 def test_a_wait_goes_on_while_something_may_still_come(
     plane: Plane, kube: KubeClient, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A ReplicaSet that is refused its pods is tried again, in growing intervals: rest proves nothing."""
+    """A CronJob is due within a minute, so rest proves nothing."""
     asked = threading.Event()
     read = quiescence.read_timers
 
-    def timers(*arguments: Any) -> float:
-        found = read(*arguments)
+    def timers(*arguments: Any, **options: Any) -> Any:
+        found = read(*arguments, **options)
         asked.set()
         return found
 
     monkeypatch.setattr(quiescence, "read_timers", timers)
-    refused = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": namespace}}
-    kube.create({**refused, "spec": {"hard": {"pods": "0"}}})
-    pods = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-    kube.create(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": "a", "namespace": namespace},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "a"}}, "template": pods},
-        }
-    )
-    ender = WaitEnder(kube, [], quiescence=1.0, call=10.0)
+    job = {"spec": {"template": {"spec": {**PODS["spec"], "restartPolicy": "Never"}}}}
+    kube.create(workload("CronJob", namespace, schedule="* * * * *", jobTemplate=job))
+    ender = WaitEnder(kube, ["pods"], LIMITS)
     with script(plane, tmp_path, f"kubectl -n {namespace} wait pod/a --for=create --timeout=600s; echo on") as running:
         ender.begin(running.pid)
         assert asked.wait(DEADLINE)

@@ -2,70 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
 
 from devops_bench.kube import Deadline, KubeClient, KubeList, KubeUnavailable, Resource
 from devops_bench.kube.discovery import Kinds
-from devops_bench.verification import longest_stage_delay
-from devops_bench.verification.quiescence import RestWatcher, longest_timer, read_timers
-from tests.kube.plane import Plane
-
-NOW = 1_700_000_000.0
-
-
-def pod(**status: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "p"}, "status": status}
-
-
-UNSCHEDULED = pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}])
-GATED = pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}])
-
-
-@pytest.mark.parametrize(
-    ("objects", "concerned", "expected"),
-    [
-        ({}, [], 0),
-        ({"pods": [pod(phase="Running")]}, ["pods"], 0),
-        ({"pods": [UNSCHEDULED]}, ["pods"], 12),
-        ({"pods": [GATED]}, ["pods"], 0),
-        ({"pods": [{"metadata": {"deletionTimestamp": "2023-11-14T22:13:50Z"}}]}, [], 32),
-        ({"pods": [{"metadata": {"deletionTimestamp": "2023-11-14T22:00:00Z"}}]}, [], 0),
-        ({"replicasets.apps": [{"spec": {"replicas": 3}, "status": {"replicas": 2}}]}, [], math.inf),
-        ({"replicasets.apps": [{"spec": {"replicas": 3}, "status": {"replicas": 3}}]}, [], 0),
-        ({"replicasets.apps": [{"spec": {"replicas": 0}, "status": {}}]}, [], 0),
-        ({"statefulsets.apps": [{"spec": {"replicas": 3}, "status": {"replicas": 1, "readyReplicas": 0}}]}, [], 0),
-        (
-            {"statefulsets.apps": [{"spec": {"replicas": 3}, "status": {"replicas": 1, "readyReplicas": 1}}]},
-            [],
-            math.inf,
-        ),
-        ({"daemonsets.apps": [{"status": {"desiredNumberScheduled": 2, "currentNumberScheduled": 1}}]}, [], math.inf),
-        ({"deployments.apps": [{"spec": {"minReadySeconds": 30}}]}, [], 30),
-        ({"jobs.batch": [{"status": {"failed": 1}}]}, [], math.inf),
-        ({"jobs.batch": [{"status": {"failed": 1, "conditions": [{"type": "Failed", "status": "True"}]}}]}, [], 0),
-        ({"jobs.batch": [{"status": {"failed": 1, "completionTime": "x"}}]}, [], 0),
-        ({"cronjobs.batch": [{"spec": {}}]}, ["jobs"], 65),
-        ({"cronjobs.batch": [{"spec": {}}]}, ["configmaps"], 0),
-        ({"cronjobs.batch": [{"spec": {"suspend": True}}]}, ["jobs"], 0),
-        ({"horizontalpodautoscalers.autoscaling": [{}]}, [], 17),
-        ({"persistentvolumeclaims": [{"status": {"phase": "Pending"}}]}, [], 17),
-        ({"namespaces": [{"metadata": {"deletionTimestamp": "2023-11-14T22:13:00Z"}}]}, [], 27),
-        ({"namespaces": [{"metadata": {"deletionTimestamp": "2023-11-14T22:00:00Z"}}]}, [], 62),
-    ],
-)
-def test_timers_that_controllers_keep_in_silence_are_read_off_the_objects(
-    objects: dict[str, Any], concerned: list[str], expected: float
-) -> None:
-    assert longest_timer(objects, concerned, NOW) == expected
-
-
-def test_a_stage_may_hold_a_pod_still_for_its_delay_and_jitter() -> None:
-    stages = [{"spec": {"delay": {"durationMilliseconds": 5000, "jitterDurationMilliseconds": 8000}}}, {"spec": {}}, {}]
-    assert longest_stage_delay(stages) == 8
-    assert longest_stage_delay([]) == 0
+from devops_bench.verification.quiescence import RestWatcher
 
 
 class Store:
@@ -76,6 +19,7 @@ class Store:
         self.leases = {"a": "90", "b": "91"}
         self.pods = {"p": "92"}
         self.down = False
+        self.broken = 0  # the status that lists of pods get
         self.scans = 0
 
     def kinds(self, **_: Any) -> Kinds:
@@ -91,6 +35,8 @@ class Store:
         if self.down:
             raise KubeUnavailable("down")
         self.scans += kind == "pods.core"
+        if self.broken and kind == "pods.core":
+            raise KubeUnavailable("unreadable", status=self.broken)
         found = {"leases.coordination.k8s.io": self.leases, "pods.core": self.pods}[kind]
         items = [{"metadata": {"uid": uid, "resourceVersion": version}} for uid, version in found.items()]
         return KubeList(items, str(self.revision))
@@ -152,6 +98,17 @@ def test_what_cannot_be_read_is_not_at_rest() -> None:
     assert not rest.look(Deadline.after(60))
 
 
+@pytest.mark.parametrize(("status", "rests"), [(500, True), (429, False), (503, False)])
+def test_a_kind_whose_objects_cannot_be_read_stays_so_and_one_that_is_not_ready_does_not(
+    status: int, rests: bool
+) -> None:
+    store = Store()
+    rest = RestWatcher(store)  # type: ignore[arg-type]
+    store.broken = status
+    rest.look(Deadline.after(60))
+    assert rest.look(Deadline.after(60)) is not rests
+
+
 @pytest.mark.kwok
 def test_a_real_store_is_at_rest_while_only_leases_and_events_are_written(kube: KubeClient, namespace: str) -> None:
     deadline = Deadline.after(120)
@@ -169,10 +126,3 @@ def test_a_real_store_is_at_rest_while_only_leases_and_events_are_written(kube: 
     assert not rest.look(deadline)
     kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, namespace)
     assert rest.look(deadline)
-
-
-@pytest.mark.kwok
-def test_timers_of_a_cluster_that_cannot_be_read_are_endless(plane: Plane, kube: KubeClient) -> None:
-    assert read_timers(kube, ["pods"], 30) < math.inf
-    with plane.frozen():
-        assert read_timers(kube, ["pods"], 0.3) == math.inf

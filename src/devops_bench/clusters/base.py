@@ -15,6 +15,7 @@ class Cluster:
     """A running cluster. Paths are on the host; `admin_kubeconfig` never reaches the agent.
 
     `facts` fill placeholders (CLUSTER_NAME, NAMESPACE ...). `kubectl` is the argv prefix of a fitting kubectl.
+    `kubelets`: real ones run its pods.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Cluster:
     directory: Path | None = None
     kubectl: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    kubelets: bool = False
 
 
 class Provider(Protocol):

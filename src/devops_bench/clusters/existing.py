@@ -86,6 +86,7 @@ class Existing:
             directory=state_dir,
             kubectl=self.kubectl,
             facts={"CLUSTER_NAME": name, "NAMESPACE": name},
+            kubelets=True,
         )
 
     def destroy(self, cluster: Cluster) -> None:

@@ -51,6 +51,7 @@ class Judging:
             host_run=host_runner(here.raw.folder, here.cluster, here.workspace),
             namespace=here.cluster.facts.get("NAMESPACE", "default"),
             limits=_limits(here, request),
+            kubelets=here.cluster.kubelets,
         )
         self.context = replace(context, baseline=take_baseline(self.entries, context))
 

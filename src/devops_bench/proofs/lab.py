@@ -129,7 +129,7 @@ def _scripted(here: Bench, case: Case, *, patient: bool) -> Outcome:
     waits = None
     if here.kube is not None and not patient:
         concerned = kinds_read(entries, here.context.namespace)
-        waits = WaitEnder(here.kube, concerned, limits.quiescence, limits.call)
+        waits = WaitEnder(here.kube, concerned, limits)
     sampler = HoldSampler(entries, here.context)
     sampler.start()
     try:

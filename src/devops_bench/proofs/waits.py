@@ -16,6 +16,7 @@ from pathlib import Path
 from devops_bench.kube import Deadline, KubeClient
 from devops_bench.process import identity
 from devops_bench.sandbox.watch import descendants
+from devops_bench.verification.context import Limits
 from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 
 _YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
@@ -24,14 +25,13 @@ _YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
 class WaitEnder:
     """Watches the waits of one script, from `begin` to `end`.
 
-    `concerned` are the kinds that the task's entries read, `quiescence` and `call` as in Limits.
+    `concerned` are the kinds that the task's entries read.
     """
 
-    def __init__(self, kube: KubeClient, concerned: Collection[str], quiescence: float, call: float) -> None:
+    def __init__(self, kube: KubeClient, concerned: Collection[str], limits: Limits) -> None:
         self._kube = kube
         self._concerned = concerned
-        self._quiescence = quiescence
-        self._call = call
+        self._limits = limits
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._rest: RestWatcher | None = None
@@ -55,8 +55,9 @@ class WaitEnder:
                 self._rest = RestWatcher(self._kube)
             if self._rest is None:
                 continue
-            self._rest.look(Deadline.after(self._call))
-            if self._rest.is_over(self._concerned, self._quiescence, self._call):
+            call, until = self._limits.call, Deadline.after(self._limits.converge)
+            self._rest.look(Deadline.after(call))
+            if self._rest.is_over(self._concerned, self._limits.quiescence, call, until):
                 for process in waiting:
                     with suppress(ProcessLookupError):
                         os.kill(process, signal.SIGTERM)

@@ -8,10 +8,10 @@ exchanged; no entry spends another's time; the order of entries changes nothing.
 from devops_bench.verification.baseline import Baseline, take_baseline
 from devops_bench.verification.context import Limits, VerifyContext
 from devops_bench.verification.hold import HoldSampler, HoldTrack
-from devops_bench.verification.quiescence import longest_stage_delay
 from devops_bench.verification.result import EntryResult, HoldReport
 from devops_bench.verification.rollup import Rollup, rollup
 from devops_bench.verification.support import unsupported
+from devops_bench.verification.timers import longest_stage_delay
 from devops_bench.verification.verdict import Status, Verdict
 from devops_bench.verification.verify import assert_once, verify
 

@@ -1,7 +1,8 @@
 """Wakes a waiting verification as soon as something it reads changes: one metadata-only watch per kind concerned.
 
 A watch that breaks wakes the waiter too (it looks again itself) and is opened anew after a second; so a lost watch
-costs time, never a verdict.
+costs time, never a verdict. One that cannot be opened does not wake it: a kind that nobody can read would never let it
+rest.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Changes:
         self.close()
 
     def _follow(self, kind: str, started: threading.Event) -> None:
+        seen = False  # whether the waiter knows that nobody watches
         while not self._closed.is_set() and not self._deadline.passed:
             handle = StreamHandle()
             with self._lock:
@@ -60,6 +62,9 @@ class Changes:
                     kind, metadata_only=True, limit=1, deadline=self._deadline.within(self._kube.timeout)
                 )
                 started.set()
+                if seen:
+                    self.event.set()  # what happened in between
+                seen = False
                 for event, _ in self._kube.watch(
                     kind,
                     resource_version=here.resource_version,
@@ -70,7 +75,9 @@ class Changes:
                     if event != "BOOKMARK":
                         self.event.set()
             except KubeError:
-                self.event.set()
+                if not seen:
+                    self.event.set()
+                seen = True
             finally:
                 started.set()
                 handle.close()

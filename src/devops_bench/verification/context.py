@@ -50,7 +50,8 @@ class VerifyContext:
     """Everything a check may use; None where this combo has no such thing, and a check that needs it is an error.
 
     `namespace` is used by checks that name none. `workspace` and `home` are the agent's folders on the host.
-    `cancelled` ends every wait early; `rest` has followed the cluster until now, if anybody has.
+    `cancelled` ends every wait early; `rest` has followed the cluster until now, if anybody has. `kubelets`: pods are
+    run by real kubelets, which pull, probe and restart in silence.
     """
 
     kube: KubeClient | None = None
@@ -65,3 +66,4 @@ class VerifyContext:
     limits: Limits = field(default_factory=Limits.from_env)
     cancelled: threading.Event = field(default_factory=threading.Event)
     rest: RestWatcher | None = None
+    kubelets: bool = False

@@ -146,8 +146,8 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
     board.wait_up_to_date(min(_FIRST, deadline.remaining()))
     if board.all_done() or kube is None:
         return
-    concerned = set(kinds_read(entries, context.namespace))
-    rest = context.rest or RestWatcher(kube)
+    concerned, limits = set(kinds_read(entries, context.namespace)), context.limits
+    rest = context.rest or RestWatcher(kube, kubelets=context.kubelets)
     rest.read_anew()
     with Changes(kube, sorted(concerned), deadline, board.news) as changes:
         changes.ready(deadline.within(5.0))
@@ -165,7 +165,7 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
                 board.news.clear()
                 bumped = time.monotonic()
                 bump()
-            elif board.up_to_date() and rest.is_over(concerned, context.limits.quiescence, context.limits.call):
+            elif board.up_to_date() and rest.is_over(concerned, limits.quiescence, limits.call, deadline):
                 # What the API server only keeps in memory (admission policies follow within a second or so) changes
                 # without a write: one last look, now that nothing else will move.
                 bump()
