@@ -38,7 +38,7 @@ func apiServerFlags(dir string) []string {
 		"--anonymous-auth=false",
 		"--requestheader-client-ca-file=" + in(proxyCACertFile),
 		"--requestheader-allowed-names=front-proxy-client",
-		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-username-headers=" + proxiedUser,
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + in(proxyCertFile),

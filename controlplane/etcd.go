@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"path/filepath"
 	"reflect"
@@ -40,6 +41,7 @@ func startEtcd(ctx context.Context, dir string, log io.Writer, failed func(error
 	config.Dir = filepath.Join(dir, etcdDir)
 	config.UnsafeNoFsync = true
 	config.QuotaBackendBytes = etcdQuotaBytes
+	config.WarningUnaryRequestDuration = math.MaxInt64 // else slow requests are written out as text, for a log nobody keeps
 	// One member elects itself after at most two election times. What is short for that would wake an idle process two
 	// hundred times a second, so it does not stay.
 	config.TickMs, config.ElectionMs = 10, 50

@@ -142,6 +142,7 @@ func authorize(
 		config.OpenAPIConfig, config.OpenAPIV3Config, client, shared, config.APIServerID); err != nil {
 		return fmt.Errorf("authentication: %w", err)
 	}
+	config.Authentication.Authenticator = &knownCertificates{next: config.Authentication.Authenticator}
 	var err error
 	config.Authorization.Authorizer, config.RuleResolver, _, err = controlplaneapiserver.BuildAuthorizer(
 		ctx, opts.CompletedOptions, nil, config.APIServerID, shared)

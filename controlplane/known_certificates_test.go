@@ -1,0 +1,51 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+func TestACertificateIsVerifiedOnceAndWhoeverIsSpokenForIsAskedForEachTime(t *testing.T) {
+	asked := 0
+	valid := true
+	known := &knownCertificates{next: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		asked++
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "agent"}}, valid, nil
+	})}
+	request := func(certificate string, ends time.Duration, headers ...string) *http.Request {
+		shown := &x509.Certificate{Raw: []byte(certificate), NotAfter: time.Now().Add(ends)}
+		made := &http.Request{Header: http.Header{}, TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{shown}}}
+		for _, name := range headers {
+			made.Header.Set(name, "x")
+		}
+		return made
+	}
+	for _, one := range []struct {
+		why     string
+		request *http.Request
+		valid   bool
+		asked   int
+	}{
+		{"the first time", request("a", time.Hour), true, 1},
+		{"again", request("a", time.Hour), true, 0},
+		{"another", request("b", time.Hour), true, 1},
+		{"over", request("a", -time.Hour), true, 1},
+		{"with a token", request("a", time.Hour, "Authorization"), true, 1},
+		{"for somebody else", request("a", time.Hour, "X-Remote-User"), true, 1},
+		{"without a certificate", &http.Request{Header: http.Header{}}, true, 1},
+		{"a wrong one", request("c", time.Hour), false, 1},
+		{"a wrong one again", request("c", time.Hour), false, 1},
+	} {
+		asked, valid = 0, one.valid
+		_, ok, err := known.AuthenticateRequest(one.request)
+		if ok != one.valid || err != nil || asked != one.asked {
+			t.Errorf("%s: asked %d times, said %v %v", one.why, asked, ok, err)
+		}
+	}
+}
