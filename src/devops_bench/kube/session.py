@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import jiter
+
 from devops_bench.kube.deadline import Deadline
 from devops_bench.kube.errors import KubeError, KubeUnavailable, from_status
 from devops_bench.kube.transport import Connection, Origin, Pool
@@ -66,8 +68,8 @@ class Session:
         data = None if body is None else json.dumps(body).encode()
         raw = self.request(method, path, deadline, accept=accept, data=data, content=content, as_user=as_user)
         try:
-            decoded = json.loads(raw)
-        except (ValueError, RecursionError):
+            decoded = jiter.from_json(raw)
+        except ValueError:
             raise KubeUnavailable(f"{method} {path}: the answer is not JSON") from None
         if not isinstance(decoded, dict):
             raise KubeUnavailable(f"{method} {path}: the answer is not an object")
