@@ -13,7 +13,7 @@ import (
 // answer is the line on standard output that answers one line on standard input.
 type answer struct {
 	Done    string  `json:"done"`          // the command
-	OK      bool    `json:"ok"`            // false: the cluster goes on as it was
+	OK      bool    `json:"ok"`            // false: it was not done; for lack of a mark, or by webhooks, nothing was touched
 	Why     string  `json:"why,omitempty"` // when not ok
 	Seconds float64 `json:"seconds"`
 }
@@ -32,7 +32,7 @@ func obey(input io.Reader, output io.Writer, r *rewinder, end *ending) {
 		err := run(ctx)
 		cancel()
 		said := answer{Done: lines.Text(), OK: err == nil}
-		if errors.Is(err, errNoMark) || errors.Is(err, errReshape) {
+		if errors.Is(err, errNoMark) || errors.Is(err, errWebhooks) || errors.Is(err, errUnsettled) {
 			said.Why = err.Error()
 		} else if err != nil {
 			end.fail(fmt.Errorf("%s: %w", lines.Text(), err))

@@ -2,10 +2,13 @@ package main
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 const proxiedUser = "X-Remote-User"
@@ -20,8 +23,7 @@ type knownCertificates struct {
 // AuthenticateRequest answers for a certificate of this cluster that is still valid, alone, as at the first time. The
 // authorities do not change and nothing is revoked as long as the cluster lives.
 func (k *knownCertificates) AuthenticateRequest(request *http.Request) (*authenticator.Response, bool, error) {
-	// A token counts more than the certificate, and a front proxy speaks for others.
-	if request.TLS == nil || len(request.TLS.PeerCertificates) != 1 || request.Header.Get("Authorization") != "" || request.Header.Get(proxiedUser) != "" {
+	if request.TLS == nil || len(request.TLS.PeerCertificates) != 1 || alsoShown(request.Header) {
 		return k.next.AuthenticateRequest(request)
 	}
 	certificate := request.TLS.PeerCertificates[0]
@@ -30,8 +32,22 @@ func (k *knownCertificates) AuthenticateRequest(request *http.Request) (*authent
 		return known.(*authenticator.Response), true, nil
 	}
 	response, ok, err := k.next.AuthenticateRequest(request)
-	if ok && err == nil {
+	if ok && err == nil && byCertificate(response) {
 		k.seen.Store(key, response)
 	}
 	return response, ok, err
+}
+
+// alsoShown tells whether a request has something else that may tell who it is from: a token, which counts where the
+// certificate is none of ours, or the word of a front proxy.
+func alsoShown(header http.Header) bool {
+	return slices.ContainsFunc([]string{"Authorization", "Sec-Websocket-Protocol", "Upgrade", proxiedUser}, func(name string) bool {
+		return len(header.Values(name)) > 0
+	})
+}
+
+// byCertificate tells whether it was the certificate that told who it is.
+func byCertificate(response *authenticator.Response) bool {
+	ids := response.User.GetExtra()[user.CredentialIDKey]
+	return len(ids) == 1 && strings.HasPrefix(ids[0], "X509SHA256=")
 }

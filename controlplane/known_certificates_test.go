@@ -13,10 +13,11 @@ import (
 
 func TestACertificateIsVerifiedOnceAndWhoeverIsSpokenForIsAskedForEachTime(t *testing.T) {
 	asked := 0
-	valid := true
+	valid, credential := true, "X509SHA256=1"
 	known := &knownCertificates{next: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 		asked++
-		return &authenticator.Response{User: &user.DefaultInfo{Name: "agent"}}, valid, nil
+		extra := map[string][]string{user.CredentialIDKey: {credential}}
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "agent", Extra: extra}}, valid, nil
 	})}
 	request := func(certificate string, ends time.Duration, headers ...string) *http.Request {
 		shown := &x509.Certificate{Raw: []byte(certificate), NotAfter: time.Now().Add(ends)}
@@ -38,6 +39,7 @@ func TestACertificateIsVerifiedOnceAndWhoeverIsSpokenForIsAskedForEachTime(t *te
 		{"over", request("a", -time.Hour), true, 1},
 		{"with a token", request("a", time.Hour, "Authorization"), true, 1},
 		{"for somebody else", request("a", time.Hour, "X-Remote-User"), true, 1},
+		{"by websocket", request("a", time.Hour, "Sec-Websocket-Protocol"), true, 1},
 		{"without a certificate", &http.Request{Header: http.Header{}}, true, 1},
 		{"a wrong one", request("c", time.Hour), false, 1},
 		{"a wrong one again", request("c", time.Hour), false, 1},
@@ -46,6 +48,13 @@ func TestACertificateIsVerifiedOnceAndWhoeverIsSpokenForIsAskedForEachTime(t *te
 		_, ok, err := known.AuthenticateRequest(one.request)
 		if ok != one.valid || err != nil || asked != one.asked {
 			t.Errorf("%s: asked %d times, said %v %v", one.why, asked, ok, err)
+		}
+	}
+	credential, valid = "JTI=1", true
+	for range 2 {
+		asked = 0
+		if _, ok, _ := known.AuthenticateRequest(request("stranger", time.Hour)); !ok || asked != 1 {
+			t.Errorf("what was not told by the certificate is remembered as if it was")
 		}
 	}
 }

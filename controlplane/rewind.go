@@ -28,8 +28,9 @@ const (
 var clocks = []string{storeRoot + "leases/", storeRoot + "masterleases/", storeRoot + "apiserver.kubernetes.io/"}
 
 var (
-	errNoMark  = errors.New("nothing was marked")
-	errReshape = errors.New("what the API server was built from has changed")
+	errNoMark    = errors.New("nothing was marked")
+	errWebhooks  = errors.New("webhooks were changed")
+	errUnsettled = errors.New("the API server does not serve what it did")
 )
 
 // rewinder takes a cluster back to a marked state: what is stored is put back, and everything that acts on it is stopped
@@ -67,14 +68,14 @@ func (r *rewinder) mark(ctx context.Context) error {
 	return nil
 }
 
-// rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark it goes on as it
-// is; after errReshape it may be half of what it was, and after any other error it is of no use.
+// rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark
+// and errWebhooks it goes on as it is; after any other error it is of no use.
 func (r *rewinder) rewind(ctx context.Context) error {
 	if r.marked == nil {
 		return errNoMark
 	}
 	if changed, err := r.differing(ctx); err != nil || touches(changed, webhooks) {
-		return cmp.Or(err, errReshape)
+		return cmp.Or(err, errWebhooks)
 	}
 	r.now.stop()
 	if err := r.putBack(ctx); err != nil {
@@ -146,7 +147,7 @@ func (r *rewinder) putBack(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errReshape
+	return errUnsettled
 }
 
 // differing returns the keys whose values are not those of the mark.

@@ -35,14 +35,19 @@ func touches(keys, roots []string) bool {
 
 // discovered names what the API server tells of the kinds that it serves: the same name, the same kinds.
 func discovered(ctx context.Context, ids *identities) (string, error) {
-	response, err := get(ctx, ids, "/apis", http.Header{"Accept": {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}})
+	const path = "/apis"
+	response, err := get(ctx, ids, path, http.Header{"Accept": {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}})
 	if err != nil {
 		return "", err
 	}
-	return response.Header.Get("ETag"), nil
+	tag := response.Header.Get("ETag")
+	if response.StatusCode != http.StatusOK || tag == "" {
+		return "", fmt.Errorf("%s: %s without a name of what is served", path, response.Status)
+	}
+	return tag, nil
 }
 
-// awaitDiscovered is errReshape unless discovery comes to tell of the kinds that served names.
+// awaitDiscovered is errUnsettled unless discovery comes to tell of the kinds that served names.
 func awaitDiscovered(ctx context.Context, ids *identities, served string) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
@@ -52,7 +57,7 @@ func awaitDiscovered(ctx context.Context, ids *identities, served string) error 
 		}
 		select {
 		case <-ctx.Done():
-			return errReshape
+			return errUnsettled
 		case <-time.After(pollInterval):
 		}
 	}
