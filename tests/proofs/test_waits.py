@@ -15,6 +15,7 @@ import pytest
 from tests.kube.plane import Plane, binary
 
 from devops_bench.kube import KubeClient
+from devops_bench.proofs import waits
 from devops_bench.proofs.waits import WaitEnder
 from devops_bench.verification import Limits, quiescence
 
@@ -70,7 +71,7 @@ def test_a_wait_for_what_does_not_come_ends_as_at_its_timeout(
 ) -> None:
     prepare(kube, namespace)
     wait = f"kubectl -n {namespace} wait pod -l app=a --for=create --timeout=600s"
-    ender = WaitEnder(kube, [], LIMITS)
+    ender = WaitEnder(kube, [], LIMITS, 120.0)
     with script(plane, tmp_path, f"{wait} || {wait} || echo on") as running:
         ender.begin(running.pid)
         assert running.communicate(timeout=DEADLINE)[0] == "on\n"
@@ -92,11 +93,13 @@ def test_a_wait_goes_on_while_something_may_still_come(
         return found
 
     monkeypatch.setattr(quiescence, "read_timers", timers)
+    ended: list[int] = []
+    monkeypatch.setattr(waits.os, "kill", lambda process, _signal: ended.append(process))
     job = {"spec": {"template": {"spec": {**PODS["spec"], "restartPolicy": "Never"}}}}
     kube.create(workload("CronJob", namespace, schedule="* * * * *", jobTemplate=job))
-    ender = WaitEnder(kube, ["pods"], LIMITS)
+    ender = WaitEnder(kube, ["pods"], LIMITS, 120.0)
     with script(plane, tmp_path, f"kubectl -n {namespace} wait pod/a --for=create --timeout=600s; echo on") as running:
         ender.begin(running.pid)
         assert asked.wait(DEADLINE)
         assert ender.end() is not None
-        assert running.poll() is None
+        assert ended == []

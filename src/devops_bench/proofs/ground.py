@@ -124,6 +124,7 @@ class Ground:
                 host_run=host_runner(self._task.folder, self._cluster, workspace),
                 namespace=self._cluster.facts.get("NAMESPACE", "default"),
                 limits=_limits(self._filled),
+                kubelets=self._cluster.kubelets,
             )
             if not self._used:
                 self._used = True

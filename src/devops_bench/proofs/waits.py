@@ -25,20 +25,26 @@ _YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
 class WaitEnder:
     """Watches the waits of one script, from `begin` to `end`.
 
-    `concerned` are the kinds that the task's entries read.
+    `concerned` are the kinds that the task's entries read; `within` bounds the script (seconds). `kubelets`: the pods
+    are run, not simulated.
     """
 
-    def __init__(self, kube: KubeClient, concerned: Collection[str], limits: Limits) -> None:
+    def __init__(
+        self, kube: KubeClient, concerned: Collection[str], limits: Limits, within: float, *, kubelets: bool = False
+    ) -> None:
         self._kube = kube
         self._concerned = concerned
         self._limits = limits
+        self._within = within
+        self._kubelets = kubelets
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._rest: RestWatcher | None = None
 
     def begin(self, pid: int) -> None:
         """Watch what the process `pid` starts."""
-        self._thread = threading.Thread(target=self._watch, args=(pid,), name="waits", daemon=True)
+        until = Deadline.after(self._within)
+        self._thread = threading.Thread(target=self._watch, args=(pid, until), name="waits", daemon=True)
         self._thread.start()
 
     def end(self) -> RestWatcher | None:
@@ -48,16 +54,15 @@ class WaitEnder:
             self._thread.join()
         return self._rest
 
-    def _watch(self, pid: int) -> None:
+    def _watch(self, pid: int, until: Deadline) -> None:
         while not self._over.wait(LOOK_EVERY):
             waiting = list(_waits(pid))
             if self._rest is None and waiting:
-                self._rest = RestWatcher(self._kube)
+                self._rest = RestWatcher(self._kube, kubelets=self._kubelets)
             if self._rest is None:
                 continue
-            call, until = self._limits.call, Deadline.after(self._limits.converge)
-            self._rest.look(Deadline.after(call))
-            if self._rest.is_over(self._concerned, self._limits.quiescence, call, until):
+            self._rest.look(Deadline.after(self._limits.call))
+            if self._rest.is_over(self._concerned, self._limits.quiescence, self._limits.call, until):
                 for process in waiting:
                     with suppress(ProcessLookupError):
                         os.kill(process, signal.SIGTERM)

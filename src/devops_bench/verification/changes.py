@@ -52,7 +52,7 @@ class Changes:
         self.close()
 
     def _follow(self, kind: str, started: threading.Event) -> None:
-        seen = False  # whether the waiter knows that nobody watches
+        told = False  # the waiter knows that nobody watches
         while not self._closed.is_set() and not self._deadline.passed:
             handle = StreamHandle()
             with self._lock:
@@ -62,9 +62,9 @@ class Changes:
                     kind, metadata_only=True, limit=1, deadline=self._deadline.within(self._kube.timeout)
                 )
                 started.set()
-                if seen:
+                if told:
                     self.event.set()  # what happened in between
-                seen = False
+                told = False
                 for event, _ in self._kube.watch(
                     kind,
                     resource_version=here.resource_version,
@@ -75,9 +75,9 @@ class Changes:
                     if event != "BOOKMARK":
                         self.event.set()
             except KubeError:
-                if not seen:
+                if not told:
                     self.event.set()
-                seen = True
+                told = True
             finally:
                 started.set()
                 handle.close()

@@ -1,8 +1,9 @@
 """What may still happen although nothing is written: timers of controllers, scheduler and kubelets, off the objects.
 
 They wait silently, so a few quiet seconds prove nothing while a pod is unschedulable or a ReplicaSet is refused its
-pods. Each timer is of one of three kinds: a silence that must be outlasted, a known moment, or tries that go on in
-growing intervals. Of the last the Events tell whether there was one since the last write: then the next ends the same.
+pods. A timer is a silence that must be outlasted, a moment, or tries that go on in growing intervals. Of the last the
+Events tell whether there was one since the last write: then the next ends the same. Not read: windows in which an
+autoscaler holds still without saying so, and pods that a DaemonSet makes anew after they failed.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ TIMER_KINDS = (
     "horizontalpodautoscalers.autoscaling",
     "persistentvolumeclaims",
     "namespaces",
+    "nodes",
 )
 
 _SCHEDULER_BACKOFF = 12.0  # podMaxBackoffSeconds is 10
-_SYNC = 17.0  # horizontal-pod-autoscaler-sync-period and pvclaimbinder-sync-period are 15
-_OUR_SYNC = 7.0  # and 5 in the embedded control plane
+_SYNC = 17.0  # horizontal-pod-autoscaler-sync-period is 15
+_OUR_SYNC = 7.0  # that, and pvclaimbinder-sync-period, are 5 in the embedded control plane
 # The namespace controller tries again after 5, 10, 20, 40, then every 60 s: never later than it has tried so far.
 _NAMESPACE_RETRY, _NAMESPACE_FIRST = 62.0, 7.0
-_CRON = 65.0  # the next minute, and its Job's start
+_NODE_GONE = 43.0  # the embedded control plane removes pods of a node that is gone 20 to 40 s later
 _JOB_BACKOFF, _JOB_BACKOFF_MAX = 10.0, 600.0  # DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff
-_RESTART_BACKOFF, _RESTART_BACKOFF_MAX = 10.0, 300.0  # of a kubelet, for a container that ends
 _LATE = 3.0  # seconds after its time by which a controller has acted
 _SEEN = 1.5  # seconds by which a controller's caches, and policies in use, are behind a write
 _MACROS = {
@@ -58,7 +59,14 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something happens by itself until `at` (epoch seconds)."""
+    """Something happens by itself at `at` (epoch seconds)."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Something happens by itself at `at` (epoch seconds) or at any time before."""
 
     at: float
 
@@ -71,7 +79,7 @@ class Retry:
     seconds: float = math.inf
 
 
-Timer = Silence | Moment | Retry
+Timer = Silence | Moment | Until | Retry
 
 
 def pending(objects: Objects, concerned: Collection[str], now: float, *, kubelets: bool = False) -> list[Timer]:
@@ -84,20 +92,24 @@ def pending(objects: Objects, concerned: Collection[str], now: float, *, kubelet
     for kind, read in _READERS.items():
         for item in objects.get(kind, ()):
             found += read(item)
-    for item in _synced(objects):
-        found.append(Retry(_uid(item), _SYNC if kubelets else _OUR_SYNC))
+    for item in objects.get("horizontalpodautoscalers.autoscaling", ()):
+        found += _autoscaler(item, _SYNC if kubelets else _OUR_SYNC)
+    for item in objects.get("persistentvolumeclaims", ()):
+        if (item.get("status") or {}).get("phase") == "Pending":
+            # A real volume is made elsewhere, while the controller says at each look that it waits.
+            found.append(Silence(math.inf) if kubelets else Retry(_uid(item), _OUR_SYNC))
+    nodes = {str(node["metadata"].get("name")): node for node in objects.get("nodes", ())}
     for pod in objects.get("pods", ()):
-        found += _pod(pod, now)
+        found += _pod(pod)
+        found += _placed(pod, nodes)
         if kubelets:
             found += _kubelet(pod)
     for item in objects.get("namespaces", ()):
         if ending := item["metadata"].get("deletionTimestamp"):
             age = max(0.0, now - _epoch(ending))
             found.append(Silence(min(_NAMESPACE_RETRY, age + _NAMESPACE_FIRST)))
-    reads_jobs = any(kind.startswith(("job", "cronjob", "cj", "pod", "po.")) or kind == "po" for kind in concerned)
-    for item in objects.get("jobs.batch", ()):
-        found += _job(item, objects.get("pods", ()))
-    if reads_jobs:
+    # What a CronJob's pods really do may be anything.
+    if kubelets or any(kind.startswith(("job", "cronjob", "cj", "pod", "po.")) or kind == "po" for kind in concerned):
         for item in objects.get("cronjobs.batch", ()):
             found += _cron(item, now)
     return found
@@ -123,7 +135,9 @@ def all_over(timers: Iterable[Timer], kube: KubeClient, quiet: float, call: floa
     for timer in timers:
         if isinstance(timer, Silence) and quiet < timer.seconds:
             return False
-        if isinstance(timer, Moment) and now < timer.at <= now + until.remaining():
+        if isinstance(timer, Moment) and now - _LATE < timer.at <= now + until.remaining():
+            return False
+        if isinstance(timer, Until) and now < timer.at:
             return False
         if isinstance(timer, Retry) and quiet < timer.seconds:
             retrying.add(timer.uid)
@@ -145,11 +159,11 @@ def _last(event: Object) -> float:
     return max(_epoch(time) for time in times)
 
 
-def _pod(pod: Object, now: float) -> Iterator[Timer]:
+def _pod(pod: Object) -> Iterator[Timer]:
     metadata = pod["metadata"]
     if metadata.get("deletionTimestamp"):
-        # The time by which it should be gone; held by a finalizer it may be past, and then nothing is to come.
-        yield Moment(_epoch(metadata["deletionTimestamp"]) + _LATE)
+        # Held by a finalizer it may be past its time, and then nothing is to come.
+        yield Until(_epoch(metadata["deletionTimestamp"]) + _LATE)
         return
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
@@ -158,40 +172,34 @@ def _pod(pod: Object, now: float) -> Iterator[Timer]:
             return
 
 
+def _placed(pod: Object, nodes: Mapping[str, Object]) -> Iterator[Timer]:
+    """Pods go some time after their node, or after a taint that they bear for a while."""
+    spec = pod.get("spec") or {}
+    if not (name := spec.get("nodeName")) or not nodes:
+        return
+    if (node := nodes.get(name)) is None:
+        yield Silence(_NODE_GONE)
+        return
+    for taint in (node.get("spec") or {}).get("taints") or ():
+        if taint.get("effect") == "NoExecute":
+            borne = [one.get("tolerationSeconds") for one in spec.get("tolerations") or () if _bears(one, taint)]
+            yield from (Silence(float(seconds) + _LATE) for seconds in borne if seconds is not None)
+
+
+def _bears(toleration: Object, taint: Object) -> bool:
+    same = toleration.get("operator") == "Exists" or (toleration.get("value") or "") == (taint.get("value") or "")
+    return toleration.get("key") in {None, "", taint.get("key")} and same
+
+
 def _kubelet(pod: Object) -> Iterator[Timer]:
-    """What a real kubelet does in silence: pulls, probes, waits before it starts a container again."""
+    """A real kubelet pulls, probes, restarts and runs to the end in silence, for as long as it takes."""
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     if not spec.get("nodeName") or status.get("phase") in {"Succeeded", "Failed"}:
         return
-    declared = {item["name"]: item for item in (*spec.get("initContainers", ()), *spec.get("containers", ()))}
-    reported = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    if not reported:
+    containers = status.get("containerStatuses") or ()
+    settled = containers and all("running" in (one.get("state") or {}) and one.get("ready") for one in containers)
+    if not settled or spec.get("restartPolicy", "Always") != "Always":
         yield Silence(math.inf)
-    for container in reported:
-        state = container.get("state") or {}
-        if (waiting := state.get("waiting")) is not None:
-            yield _restart(container) if waiting.get("reason") == "CrashLoopBackOff" else Silence(math.inf)
-        elif "running" in state and not container.get("ready"):
-            yield Silence(max(_probing(declared.get(container.get("name"), {})), _LATE))
-
-
-def _restart(container: Object) -> Timer:
-    ended = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
-    if not ended:
-        return Silence(math.inf)
-    delay = _RESTART_BACKOFF * 2 ** min(max(int(container.get("restartCount") or 0) - 1, 0), 5)
-    return Moment(_epoch(ended) + min(delay, _RESTART_BACKOFF_MAX) + _RESTART_BACKOFF)
-
-
-def _probing(container: Object) -> float:
-    """Seconds in which its probes come to another result, if they ever do."""
-    seconds = 0.0
-    for name in ("startupProbe", "readinessProbe"):
-        if probe := container.get(name):
-            tries = max(int(probe.get("successThreshold") or 1), int(probe.get("failureThreshold") or 3))
-            once = float(probe.get("periodSeconds") or 10) + float(probe.get("timeoutSeconds") or 1)
-            seconds += float(probe.get("initialDelaySeconds") or 0) + tries * once
-    return seconds
 
 
 def _replicas(item: Object) -> Iterator[Timer]:
@@ -206,63 +214,54 @@ def _stateful(item: Object) -> Iterator[Timer]:
     # An ordered one makes its next pod only after the one before is ready: no timer, but that pod's health.
     if not ordered or int(status.get("readyReplicas") or 0) >= int(status.get("replicas") or 0):
         yield from _replicas(item)
+    yield from _available(item)
 
 
 def _daemons(item: Object) -> Iterator[Timer]:
     status = item.get("status") or {}
     if int(status.get("currentNumberScheduled") or 0) < int(status.get("desiredNumberScheduled") or 0):
         yield Retry(_uid(item))
+    yield from _available(item)
 
 
-def _deployment(item: Object) -> Iterator[Timer]:
-    # Its progress deadline is no timer: all that comes of it is that it says so.
-    yield Silence(float((item.get("spec") or {}).get("minReadySeconds") or 0))
+def _available(item: Object) -> Iterator[Timer]:
+    # A Deployment's progress deadline is no timer: all that comes of it is that it says so.
+    if seconds := float((item.get("spec") or {}).get("minReadySeconds") or 0):
+        yield Silence(seconds + _LATE)
 
 
-def _job(item: Object, pods: Sequence[Object]) -> Iterator[Timer]:
+def _job(item: Object) -> Iterator[Timer]:
     spec, status = item.get("spec") or {}, item.get("status") or {}
     ended = [one for one in status.get("conditions") or [] if one.get("status") == "True" and one.get("type") in _ENDS]
     if ended or status.get("completionTime"):
         if spec.get("ttlSecondsAfterFinished") is not None:
             times = (status.get("completionTime"), *(one.get("lastTransitionTime") for one in ended))
-            yield Moment(max(_epoch(time) for time in times) + float(spec["ttlSecondsAfterFinished"]) + _LATE)
+            yield Moment(max(_epoch(time) for time in times) + float(spec["ttlSecondsAfterFinished"]))
         return
     if spec.get("suspend"):
         return
     if spec.get("activeDeadlineSeconds") and status.get("startTime"):
-        yield Moment(_epoch(status["startTime"]) + float(spec["activeDeadlineSeconds"]) + _LATE)
+        yield Moment(_epoch(status["startTime"]) + float(spec["activeDeadlineSeconds"]))
     wanted = int(spec.get("parallelism", 1))
     if spec.get("completions") is not None:
         wanted = min(wanted, int(spec["completions"]) - int(status.get("succeeded") or 0))
     if int(status.get("active") or 0) >= wanted:
         return
-    if not (failed := int(status.get("failed") or 0)):
+    if failed := int(status.get("failed") or 0):
+        # At most: the controller counts failures since the last success. Each was written, so silence bounds it.
+        yield Silence(min(_JOB_BACKOFF * 2 ** min(failed - 1, 10), _JOB_BACKOFF_MAX) + _LATE)
+    else:
         yield Retry(_uid(item))
-        return
-    ends = [_pod_end(pod) for pod in pods if _owned(pod, item)]
-    delay = min(_JOB_BACKOFF * 2 ** min(failed - 1, 10), _JOB_BACKOFF_MAX)
-    yield Moment(max(ends) + delay + _LATE) if ends else Silence(math.inf)
 
 
 _ENDS = {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}
-
-
-def _owned(pod: Object, item: Object) -> bool:
-    return any(owner.get("uid") == _uid(item) for owner in pod["metadata"].get("ownerReferences") or ())
-
-
-def _pod_end(pod: Object) -> float:
-    times = [pod["metadata"].get("creationTimestamp")]
-    for container in (pod.get("status") or {}).get("containerStatuses") or ():
-        times.append(((container.get("state") or {}).get("terminated") or {}).get("finishedAt"))
-    return max(_epoch(time) for time in times)
 
 
 def _cron(item: Object, now: float) -> Iterator[Timer]:
     spec = item.get("spec") or {}
     if not spec.get("suspend"):
         start = next_run(str(spec.get("schedule", "")), spec.get("timeZone"), now - _LATE)
-        yield Silence(_CRON) if start is None else Moment(start + _LATE)
+        yield Silence(math.inf) if start is None else Moment(start)
 
 
 def next_run(schedule: str, zone: str | None, after: float) -> float | None:
@@ -281,24 +280,23 @@ def next_run(schedule: str, zone: str | None, after: float) -> float | None:
     begin = datetime.fromtimestamp(after, UTC)
     try:
         zones = [ZoneInfo(zone)] if zone else [UTC, begin.astimezone().tzinfo]
-        return min(next(CronSim(" ".join(words), begin.astimezone(one))).timestamp() for one in zones)
+        return min([next(CronSim(" ".join(words), begin.astimezone(one))).timestamp() for one in zones])
     except (CronSimError, StopIteration, OSError, ValueError, LookupError):
         return None
 
 
-def _synced(objects: Objects) -> Iterator[Object]:
-    """Objects at which their controllers look again in fixed intervals."""
-    yield from objects.get("horizontalpodautoscalers.autoscaling", ())
-    for claim in objects.get("persistentvolumeclaims", ()):
-        if (claim.get("status") or {}).get("phase") == "Pending":
-            yield claim
+def _autoscaler(item: Object, period: float) -> Iterator[Timer]:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    held = any(str(one.get("reason")).endswith("Stabilized") for one in conditions)
+    yield Silence(math.inf) if held else Retry(_uid(item), period)
 
 
 _READERS: Mapping[str, Callable[[Object], Iterable[Timer]]] = {
     "replicasets.apps": _replicas,
     "statefulsets.apps": _stateful,
     "daemonsets.apps": _daemons,
-    "deployments.apps": _deployment,
+    "deployments.apps": _available,
+    "jobs.batch": _job,
 }
 
 
