@@ -120,6 +120,8 @@ def test_what_go_would_not_parse(text: str) -> None:
     [
         ("kubectl -n blue exec web-0 -- cat /etc/motd", "verify.sh:2 needs containers"),
         ("kubectl logs deploy/web | grep ready", "needs containers"),
+        ("kubectl --context=one -n blue --as admin -v 6 cp web-0:/etc/motd .", "needs containers"),
+        ('kubectl "$FLAGS" exec web-0 -- true', "needs containers"),
         ("kubectl run probe --rm -i --image=curl -- curl http://web", "talks to a container"),
         ('CODE=$(curl -s "http://web")', "needs a network"),
         ("kubectl apply -f https://example.com/x.yaml", "downloads manifests"),
@@ -137,7 +139,8 @@ def test_what_needs_containers_networks_or_tools_is_refused_with_its_line(tmp_pa
 @pytest.mark.parametrize(
     "line",
     ["# kubectl logs would do", "kubectl create deployment web --image=nginx", "kubectl get events -n login",
-     "kubectl run web --image=nginx --restart=Never", "echo executed"],
+     "kubectl run web --image=nginx --restart=Never", "echo executed", "kubectl delete namespace debug",
+     "kubectl -n debug --request-timeout 5s get pods top", "kubectl wait --for=delete pod/web --namespace logs"],
 )  # fmt: skip
 def test_what_looks_alike_is_not_refused(tmp_path: Path, line: str) -> None:
     assert import_one(folder(tmp_path / "t", verify=f"#!/bin/sh\n{line}\n"), tmp_path / "out").runs

@@ -190,9 +190,13 @@ def _regular(task: ForeignTask, folder: Path) -> None:
                 raise TaskError(f"expect {pattern!r} is not a regular expression", where=folder / TASK_FILE) from None
 
 
+# Options of kubectl that may stand before its command, and have a value of their own: it may be called like a command.
+_VALUED = r"(?:n|s|v|namespace|context|cluster|user|kubeconfig|as|as-group|server|token|request-timeout)"
+_OPTIONS = rf"(?:\s+--?{_VALUED}(?:=|\s+)\S+|\s+--?(?!{_VALUED}\b)\S+|\s+[\"']?\$\S+)*"
+
 # What a script does that only real containers, networks or other tools can answer.
 _OBSTACLES = (
-    (re.compile(r"\bkubectl\b[^|;&]*\s(exec|logs|log|attach|cp|port-forward|debug|top|proxy)\b"), "needs containers"),
+    (re.compile(rf"\bkubectl{_OPTIONS}\s+(exec|logs?|attach|cp|port-forward|debug|top|proxy)\b"), "needs containers"),
     (re.compile(r"\bkubectl\b[^|;&]*\srun\b.*(\s-it?\b|\s-ti\b|\s--rm\b|\s--attach\b)"), "talks to a container"),
     (re.compile(r"^\s*(?:\w+=\S*\s+)*(curl|wget|nc|dig|nslookup)\b|[|(`]\s*(curl|wget)\b"), "needs a network"),
     (re.compile(r"(?:-f|--filename)[ =]*[\"']?https?://"), "downloads manifests"),
