@@ -58,12 +58,8 @@ func (p probe) run(ctx context.Context, install func(context.Context, metav1.Obj
 	if err != nil {
 		return err
 	}
-	for !p.inUse(ctx) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("policy %s did not come into use", p.name)
-		case <-time.After(pollInterval):
-		}
+	if !poll(ctx, func() bool { return p.inUse(ctx) }) {
+		return fmt.Errorf("policy %s did not come into use", p.name)
 	}
 	if err := remove(); err != nil {
 		return err
@@ -91,19 +87,19 @@ type collection[T any] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// install makes a policy and a binding of this name; remove takes them away.
-func install[P, B any](
-	ctx context.Context, name string, policies collection[P], policy *P, bindings collection[B], binding *B,
-) (remove func() error, err error) {
-	if _, err := policies.Create(ctx, policy, metav1.CreateOptions{}); err != nil {
-		return nil, err
+// install makes an object, and one of the same name that puts it to use; remove takes both away. It returns the second.
+func install[A, B any](
+	ctx context.Context, name string, objects collection[A], object *A, uses collection[B], use *B,
+) (made *B, remove func() error, err error) {
+	if _, err := objects.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return nil, nil, err
 	}
-	_, err = bindings.Create(ctx, binding, metav1.CreateOptions{})
-	return func() error {
-		if err := bindings.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+	made, err = uses.Create(ctx, use, metav1.CreateOptions{})
+	return made, func() error {
+		if err := uses.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			return err
 		}
-		return policies.Delete(ctx, name, metav1.DeleteOptions{})
+		return objects.Delete(ctx, name, metav1.DeleteOptions{})
 	}, err
 }
 
@@ -115,7 +111,8 @@ func (p probe) validating(ctx context.Context, meta metav1.ObjectMeta) (func() e
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: p.name, ParamRef: p.param(), ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}
-	return install(ctx, p.name, policies, policy, bindings, binding)
+	_, remove, err := install(ctx, p.name, policies, policy, bindings, binding)
+	return remove, err
 }
 
 func (p probe) mutating(ctx context.Context, meta metav1.ObjectMeta) (func() error, error) {
@@ -130,7 +127,8 @@ func (p probe) mutating(ctx context.Context, meta metav1.ObjectMeta) (func() err
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{
 		PolicyName: p.name, ParamRef: p.param(),
 	}}
-	return install(ctx, p.name, policies, policy, bindings, binding)
+	_, remove, err := install(ctx, p.name, policies, policy, bindings, binding)
+	return remove, err
 }
 
 func paramKind() *admissionv1.ParamKind {

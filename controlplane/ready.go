@@ -19,6 +19,18 @@ import (
 // these waits adds half of it to each start.
 const pollInterval = 10 * time.Millisecond
 
+// poll asks until it is ready, and tells whether that came before the end of ctx.
+func poll(ctx context.Context, ready func() bool) bool {
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pollInterval):
+		}
+	}
+	return true
+}
+
 // awaitReadyz returns when the API server says on /readyz that it is ready. It calls serving once, at the first answer.
 func awaitReadyz(ctx context.Context, config *rest.Config, serving func()) error {
 	transport, err := rest.TransportFor(config)
@@ -28,25 +40,22 @@ func awaitReadyz(ctx context.Context, config *rest.Config, serving func()) error
 	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	last := "no answer"
 	var first sync.Once
-	for {
+	ready := func() bool {
 		response, err := client.Get(config.Host + "/readyz")
 		if err != nil {
 			last = err.Error()
-		} else {
-			first.Do(serving)
-			body, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-			last = string(body)
+			return false
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the API server did not become ready: %s", last)
-		case <-time.After(pollInterval):
-		}
+		first.Do(serving)
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
+		response.Body.Close()
+		last = string(body)
+		return response.StatusCode == http.StatusOK
 	}
+	if !poll(ctx, ready) {
+		return fmt.Errorf("the API server did not become ready: %s", last)
+	}
+	return nil
 }
 
 // createNodes registers the nodes as their kubelets would.
@@ -62,17 +71,16 @@ func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*core
 // awaitUsable returns when every node is Ready and free of the taint that new nodes get, and pods can be made in the
 // default namespace.
 func awaitUsable(ctx context.Context, client kubernetes.Interface, want int) error {
-	for {
-		missing, err := firstMissing(ctx, client, want)
-		if err == nil && missing == "" {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the cluster did not become usable: %s (%v)", missing, err)
-		case <-time.After(pollInterval):
-		}
+	var missing string
+	var err error
+	usable := func() bool {
+		missing, err = firstMissing(ctx, client, want)
+		return err == nil && missing == ""
 	}
+	if !poll(ctx, usable) {
+		return fmt.Errorf("the cluster did not become usable: %s (%v)", missing, err)
+	}
+	return nil
 }
 
 func firstMissing(ctx context.Context, client kubernetes.Interface, want int) (string, error) {

@@ -68,8 +68,8 @@ func (r *rewinder) mark(ctx context.Context) error {
 	return nil
 }
 
-// rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark
-// and errWebhooks it goes on as it is; after any other error it is of no use.
+// rewind returns once the cluster is as it was at the mark and its components know it. After errNoMark and errWebhooks it
+// goes on as it is; after any other error it is of no use.
 func (r *rewinder) rewind(ctx context.Context) error {
 	if r.marked == nil {
 		return errNoMark

@@ -51,16 +51,14 @@ func discovered(ctx context.Context, ids *identities) (string, error) {
 func awaitDiscovered(ctx context.Context, ids *identities, served string) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
-	for {
-		if now, err := discovered(ctx, ids); err == nil && now == served {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errUnsettled
-		case <-time.After(pollInterval):
-		}
+	followed := func() bool {
+		now, err := discovered(ctx, ids)
+		return err == nil && now == served
 	}
+	if !poll(ctx, followed) {
+		return errUnsettled
+	}
+	return nil
 }
 
 // awaitFairness returns when the schemas and levels under the changed keys of the store are in use. The API server tells
@@ -90,28 +88,18 @@ func awaitFairness(ctx context.Context, ids *identities, changed []string) error
 			NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{path}}},
 		}},
 	}}
-	if _, err := levels.Create(ctx, level, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	made, err := schemas.Create(ctx, schema, metav1.CreateOptions{})
+	made, remove, err := install(ctx, name, levels, level, schemas, schema)
 	if err != nil {
 		return err
 	}
-	for {
+	inUse := func() bool {
 		response, err := get(ctx, ids, path, http.Header{"Impersonate-User": {name}})
-		if err == nil && response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID) == string(made.UID) {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("schema %s did not come into use", name)
-		case <-time.After(pollInterval):
-		}
+		return err == nil && response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID) == string(made.UID)
 	}
-	if err := schemas.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		return err
+	if !poll(ctx, inUse) {
+		return fmt.Errorf("schema %s did not come into use", name)
 	}
-	return levels.Delete(ctx, name, metav1.DeleteOptions{})
+	return remove()
 }
 
 // get asks the API server for a path, and is content with any answer. Its body is closed.
