@@ -17,7 +17,7 @@ from tests.kube.plane import Plane, binary
 from devops_bench.kube import KubeClient
 from devops_bench.proofs import waits
 from devops_bench.proofs.waits import WaitEnder
-from devops_bench.verification import Limits, quiescence
+from devops_bench.verification import Limits, VerifyContext, quiescence
 
 pytestmark = pytest.mark.kwok
 
@@ -39,7 +39,7 @@ def script(plane: Plane, folder: Path, lines: str) -> Iterator[subprocess.Popen[
                 os.killpg(running.pid, signal.SIGKILL)
 
 
-LIMITS = Limits(converge=120.0, total=120.0, quiescence=1.0, hold_interval=1.0)
+CONTEXT = VerifyContext(limits=Limits(converge=120.0, total=120.0, quiescence=1.0, hold_interval=1.0))
 
 
 def workload(kind: str, namespace: str, **spec: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_a_wait_for_what_does_not_come_ends_as_at_its_timeout(
 ) -> None:
     prepare(kube, namespace)
     wait = f"kubectl -n {namespace} wait pod -l app=a --for=create --timeout=600s"
-    ender = WaitEnder(kube, [], LIMITS, 120.0)
+    ender = WaitEnder(kube, CONTEXT, [], 120.0)
     with script(plane, tmp_path, f"{wait} || {wait} || echo on") as running:
         ender.begin(running.pid)
         assert running.communicate(timeout=DEADLINE)[0] == "on\n"
@@ -97,7 +97,7 @@ def test_a_wait_goes_on_while_something_may_still_come(
     monkeypatch.setattr(waits.os, "kill", lambda process, _signal: ended.append(process))
     job = {"spec": {"template": {"spec": {**PODS["spec"], "restartPolicy": "Never"}}}}
     kube.create(workload("CronJob", namespace, schedule="* * * * *", jobTemplate=job))
-    ender = WaitEnder(kube, ["pods"], LIMITS, 120.0)
+    ender = WaitEnder(kube, CONTEXT, ["pods"], 120.0)
     with script(plane, tmp_path, f"kubectl -n {namespace} wait pod/a --for=create --timeout=600s; echo on") as running:
         ender.begin(running.pid)
         assert asked.wait(DEADLINE)

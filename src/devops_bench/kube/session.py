@@ -123,7 +123,7 @@ class Session:
             if reply.status != 200:
                 raise _failure("GET", path, reply, reply.read(1 << 16))
             while not handle.closed and (line := reply.readline(REPLY_LIMIT)):
-                yield json.loads(line)
+                yield jiter.from_json(line)
         except TimeoutError:
             if not deadline.passed:
                 raise KubeUnavailable(f"WATCH {path}: timed out") from None

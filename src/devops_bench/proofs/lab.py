@@ -129,8 +129,7 @@ def _scripted(here: Bench, case: Case, *, patient: bool) -> Outcome:
     waits = None
     if here.kube is not None and not patient:
         concerned = kinds_read(entries, here.context.namespace)
-        within, kubelets = value("script_timeout"), here.context.kubelets
-        waits = WaitEnder(here.kube, concerned, limits, within, kubelets=kubelets)
+        waits = WaitEnder(here.kube, here.context, concerned, value("script_timeout"))
     sampler = HoldSampler(entries, here.context)
     sampler.start()
     try:

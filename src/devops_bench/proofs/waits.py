@@ -16,7 +16,7 @@ from pathlib import Path
 from devops_bench.kube import Deadline, KubeClient
 from devops_bench.process import identity
 from devops_bench.sandbox.watch import descendants
-from devops_bench.verification.context import Limits
+from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 
 _YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
@@ -25,18 +25,15 @@ _YOUNG = 1.0  # seconds in which a wait may find by itself that it has come true
 class WaitEnder:
     """Watches the waits of one script, from `begin` to `end`.
 
-    `concerned` are the kinds that the task's entries read; `within` bounds the script (seconds). `kubelets`: the pods
-    are run, not simulated.
+    `concerned` are the kinds that the task's entries read; `within` bounds the script (seconds).
     """
 
-    def __init__(
-        self, kube: KubeClient, concerned: Collection[str], limits: Limits, within: float, *, kubelets: bool = False
-    ) -> None:
+    def __init__(self, kube: KubeClient, context: VerifyContext, concerned: Collection[str], within: float) -> None:
         self._kube = kube
+        self._limits = context.limits
+        self._kubelets = context.kubelets
         self._concerned = concerned
-        self._limits = limits
         self._within = within
-        self._kubelets = kubelets
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._rest: RestWatcher | None = None
@@ -62,7 +59,7 @@ class WaitEnder:
             if self._rest is None:
                 continue
             self._rest.look(Deadline.after(self._limits.call))
-            if self._rest.is_over(self._concerned, self._limits.quiescence, self._limits.call, until):
+            if waiting and self._rest.is_over(self._concerned, self._limits.quiescence, self._limits.call, until):
                 for process in waiting:
                     with suppress(ProcessLookupError):
                         os.kill(process, signal.SIGTERM)

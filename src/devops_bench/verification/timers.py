@@ -307,7 +307,7 @@ def _uid(item: Object) -> str:
 def _epoch(text: object) -> float:
     """0 for what is no time."""
     try:
-        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
+        return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
         return 0.0
 
