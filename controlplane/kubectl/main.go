@@ -1,4 +1,4 @@
-// Command kubectl is the kubectl that fits the control plane, alone: it starts in half the time that the program with all
+// Command kubectl is the kubectl that fits the control plane, alone: it starts in less than half the time that the program with all
 // of Kubernetes takes.
 package main
 
