@@ -5,11 +5,15 @@ What could not run is named at the end of the run. With REQUIRE_ALL=1 (CI sets i
 
 from __future__ import annotations
 
+import getpass
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.mounts import sweep
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "").lower() in {"1", "true", "yes", "on"}
 
@@ -39,6 +43,12 @@ def kube_binary() -> Path:
     from devops_bench.clusters import binary
 
     return binary.ensure()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Unmount what a killed session left: nobody else would, and sweeping old temporary folders stumbles over it."""
+    if not hasattr(config, "workerinput"):
+        sweep(Path(tempfile.gettempdir()).resolve() / f"pytest-of-{getpass.getuser()}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.supervisor import locks
+from tests.mounts import small_disk
 
 from .chaos import PATIENCE, Act, Chaos, matrix
 from .world import World, attempts, of, until, working
@@ -113,22 +114,16 @@ def play(
 
 
 @pytest.fixture
-def small_disk(world: World) -> Iterator[Path]:
-    world.runs.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(world.runs)], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("a small file system cannot be mounted here")
-    try:
-        yield world.runs
-    finally:
-        subprocess.run(["umount", "-l", str(world.runs)], check=False)
+def disk(world: World) -> Iterator[Path]:
+    with small_disk(world.runs) as mounted:
+        yield mounted
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_disk_that_fills_up_again_and_again(world: World, small_disk: Path, seed: int) -> None:
+def test_a_disk_that_fills_up_again_and_again(world: World, disk: Path, seed: int) -> None:
     def fault(_run_dir: Path) -> Callable[[random.Random, float], str]:
         def fill(_rng: random.Random, hold: float) -> str:
-            filler = small_disk / ".filler"
+            filler = disk / ".filler"
             with filler.open("wb", buffering=0) as handle:
                 try:
                     while handle.write(bytes(1 << 16)):

@@ -10,6 +10,7 @@ import pytest
 
 from devops_bench.process import ProcessIdentity
 from devops_bench.supervisor import locks
+from tests.mounts import small_disk
 
 from .world import PROGRAM, World, assert_no_residue, attempts, done, events, of, until, working
 
@@ -242,11 +243,7 @@ def test_a_combo_over_its_wall_clock_is_invalid_and_does_not_hold_up_the_others(
 
 def test_a_disk_that_fills_up_stops_the_launching_and_loses_nothing(world: World) -> None:
     """The run folder's file system fills up in the middle; once there is room again, resume finishes the rest."""
-    mount = world.runs
-    mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(mount)], check=False).returncode != 0:
-        pytest.skip("a small file system cannot be mounted here")
-    try:
+    with small_disk(world.runs) as mount:
         slow = world.task("slow", before="for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done")
         tasks = [world.task(f"task-{n}") for n in range(3)]
         run_dir = world.launch(*world.matrix(slow, *tasks, max_parallel="1"))
@@ -268,8 +265,6 @@ def test_a_disk_that_fills_up_stops_the_launching_and_loses_nothing(world: World
         assert set(final.values()) == {"scored"}, final
         scored = [e["rid"] for e in of(run_dir, "combo_finished") if e["state"] == "scored"]
         assert len(scored) == len(set(scored)) == 4, "no finished combo ran again"
-    finally:
-        subprocess.run(["umount", "-l", str(mount)], check=False)
 
 
 WAITING = "for i in $(seq 300); do sleep 0.1; [ -e go ] && break; done"
