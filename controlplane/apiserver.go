@@ -97,6 +97,7 @@ func runAPIServer(ctx context.Context, ids *identities, dir string, listener net
 	if err != nil {
 		return err
 	}
+	ids.direct.serve(chain.GenericAPIServer.Handler)
 	return prepared.Run(ctx)
 }
 
@@ -116,7 +117,7 @@ func newAPIServerConfig(opts options.CompletedOptions, ids *identities, backend 
 	}
 	transport := kube.ControlPlane.ProxyTransport
 	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(
-		transport, generic.EgressSelector, generic.LoopbackClientConfig, generic.TracerProvider)
+		transport, generic.EgressSelector, parts.wired, generic.TracerProvider)
 	extensions, err := controlplaneapiserver.CreateAPIExtensionsConfig(
 		*generic, parts.informers, initializers, opts.CompletedOptions, opts.MasterCount, resolver, auth)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -36,6 +37,7 @@ import (
 // genericParts are what the three API servers of the chain (core, extensions, aggregator) have in common.
 type genericParts struct {
 	config    *genericapiserver.Config
+	wired     *rest.Config // of the server's own client, by the listener
 	informers informers.SharedInformerFactory
 	storage   *serverstorage.DefaultStorageFactory
 }
@@ -53,7 +55,8 @@ func newGenericParts(opts options.CompletedOptions, ids *identities, backend *au
 	if err := opts.GenericServerRunOptions.ApplyTo(config); err != nil {
 		return nil, err
 	}
-	if err := serveSecurely(opts, config, ids); err != nil {
+	wired, err := serveSecurely(opts, config, ids)
+	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(config.LoopbackClientConfig)
@@ -88,35 +91,40 @@ func newGenericParts(opts options.CompletedOptions, ids *identities, backend *au
 	}
 	config.EgressSelector = newEgress()
 	config.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
-	return &genericParts{config: config, informers: shared, storage: storage}, nil
+	return &genericParts{config: config, wired: wired, informers: shared, storage: storage}, nil
 }
 
-// serveSecurely sets up the listener, and the client with which the server calls itself: it comes by the listener as well,
-// and a server name that nobody else asks for picks its certificate.
-func serveSecurely(opts options.CompletedOptions, config *genericapiserver.Config, ids *identities) error {
+// serveSecurely sets up the listener, and the clients with which the server calls itself: directly, or (what webhooks may
+// ask for) by the listener, where a server name that nobody else asks for picks its certificate.
+func serveSecurely(opts options.CompletedOptions, config *genericapiserver.Config, ids *identities) (*rest.Config, error) {
 	if err := opts.SecureServing.SecureServingOptions.ApplyTo(&config.SecureServing); err != nil {
-		return err
+		return nil, err
 	}
 	pair, err := ids.ca.server(genericapiserver.LoopbackClientServerNameOverride, []string{genericapiserver.LoopbackClientServerNameOverride}, []net.IP{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := tls.X509KeyPair(pair.cert, pair.key); err != nil {
-		return err
+		return nil, err
 	}
 	own, err := dynamiccertificates.NewStaticSNICertKeyContent("loopback", pair.cert, pair.key, genericapiserver.LoopbackClientServerNameOverride)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config.SecureServing.SNICerts = append([]dynamiccertificates.SNICertKeyContentProvider{own}, config.SecureServing.SNICerts...)
 	loopback, err := config.SecureServing.NewLoopbackClientConfig(uuid.NewString(), ids.ca.certPEM)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	loopback.ContentType = "application/vnd.kubernetes.protobuf"
 	loopback.DisableCompression = true
-	config.LoopbackClientConfig = loopback
-	return nil
+	direct := rest.CopyConfig(loopback)
+	direct.TLSClientConfig = rest.TLSClientConfig{}
+	if direct.Transport, err = ids.direct.shownBy(nil); err != nil {
+		return nil, err
+	}
+	config.LoopbackClientConfig = direct
+	return loopback, nil
 }
 
 // describe sets what the API says about itself.

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -55,6 +56,9 @@ type identities struct {
 	server string // https://127.0.0.1:PORT
 	ca     *authority
 	pairs  map[string]keyPair
+	direct *directServer
+	// inside are the transports of users that are in this process.
+	inside map[string]http.RoundTripper
 	gate   *gate // before all requests of these clients; nil for those that are never stopped
 }
 
@@ -102,7 +106,9 @@ func newIdentities(dir, server string, clusterIP net.IP) (*identities, error) {
 		return nil, err
 	}
 
-	ids := &identities{server: server, ca: ca, pairs: map[string]keyPair{}}
+	ids := &identities{
+		server: server, ca: ca, pairs: map[string]keyPair{}, direct: newDirectServer(), inside: map[string]http.RoundTripper{},
+	}
 	for _, person := range people {
 		if ids.pairs[person.name], err = ca.client(person.name, person.groups...); err != nil {
 			return nil, err
@@ -111,6 +117,9 @@ func newIdentities(dir, server string, clusterIP net.IP) (*identities, error) {
 	// The components are in the masters group so that they work before the RBAC roles are written.
 	for _, user := range []string{userController, userScheduler, userKubelet} {
 		if ids.pairs[user], err = ca.client(user, groupMasters); err != nil {
+			return nil, err
+		}
+		if ids.inside[user], err = ids.direct.shownBy(ids.pairs[user].cert); err != nil {
 			return nil, err
 		}
 	}
@@ -130,13 +139,12 @@ func newIdentities(dir, server string, clusterIP net.IP) (*identities, error) {
 // restConfig is the client configuration of a user. It limits nothing: the server does that, and a cluster that one
 // process serves gains nothing from clients that wait.
 func (i *identities) restConfig(user, userAgent string) *rest.Config {
-	pair := i.pairs[user]
-	config := &rest.Config{
-		Host:            i.server,
-		UserAgent:       userAgent,
-		QPS:             -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: i.ca.certPEM, CertData: pair.cert, KeyData: pair.key},
-		WarningHandler:  rest.NoWarnings{},
+	config := &rest.Config{Host: i.server, UserAgent: userAgent, QPS: -1, WarningHandler: rest.NoWarnings{}}
+	if transport, ok := i.inside[user]; ok {
+		config.Transport = transport
+	} else {
+		pair := i.pairs[user]
+		config.TLSClientConfig = rest.TLSClientConfig{CAData: i.ca.certPEM, CertData: pair.cert, KeyData: pair.key}
 	}
 	if i.gate != nil {
 		config.Wrap(i.gate.wrap)

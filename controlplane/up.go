@@ -188,6 +188,9 @@ func boot(options upOptions, nodes []*corev1.Node, stages stageMap, end *ending)
 	if err := <-etcdReady; err != nil {
 		return nil, nil, fmt.Errorf("etcd: %w", err)
 	}
+	if err := callStoreDirectly(ctx, store); err != nil {
+		return nil, nil, err
+	}
 	go func() {
 		err := runAPIServer(ctx, ids, options.dir, listener, backend)
 		if err == nil {
