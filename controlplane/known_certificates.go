@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,17 +18,16 @@ const proxiedUser = "X-Remote-User"
 // thirtieth of what a busy cluster takes; that whoever shows it has its key is proved once, when the connection begins.
 type knownCertificates struct {
 	next authenticator.Request
-	seen sync.Map // certificate (string) -> *authenticator.Response
+	seen sync.Map // what was shown (string) -> *authenticator.Response
 }
 
 // AuthenticateRequest answers for a certificate of this cluster that is still valid, alone, as at the first time. The
 // authorities do not change and nothing is revoked as long as the cluster lives.
 func (k *knownCertificates) AuthenticateRequest(request *http.Request) (*authenticator.Response, bool, error) {
-	if request.TLS == nil || len(request.TLS.PeerCertificates) != 1 || alsoShown(request.Header) {
+	if request.TLS == nil || len(request.TLS.PeerCertificates) == 0 || alsoShown(request.Header) {
 		return k.next.AuthenticateRequest(request)
 	}
-	certificate := request.TLS.PeerCertificates[0]
-	key := string(certificate.Raw)
+	certificate, key := request.TLS.PeerCertificates[0], shown(request.TLS.PeerCertificates)
 	if known, ok := k.seen.Load(key); ok && time.Now().Before(certificate.NotAfter) {
 		return known.(*authenticator.Response), true, nil
 	}
@@ -36,6 +36,19 @@ func (k *knownCertificates) AuthenticateRequest(request *http.Request) (*authent
 		k.seen.Store(key, response)
 	}
 	return response, ok, err
+}
+
+// shown is a client's certificate with all that came with it: some clients send the authority's, too, and by others that
+// come with it a certificate may be verified.
+func shown(certificates []*x509.Certificate) string {
+	if len(certificates) == 1 {
+		return string(certificates[0].Raw)
+	}
+	var all strings.Builder
+	for _, certificate := range certificates {
+		all.Write(certificate.Raw)
+	}
+	return all.String()
 }
 
 // alsoShown tells whether a request has something else that may tell who it is from: a token, which counts where the

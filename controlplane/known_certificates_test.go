@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,9 +20,12 @@ func TestACertificateIsVerifiedOnceAndWhoeverIsSpokenForIsAskedForEachTime(t *te
 		extra := map[string][]string{user.CredentialIDKey: {credential}}
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "agent", Extra: extra}}, valid, nil
 	})}
-	request := func(certificate string, ends time.Duration, headers ...string) *http.Request {
-		shown := &x509.Certificate{Raw: []byte(certificate), NotAfter: time.Now().Add(ends)}
-		made := &http.Request{Header: http.Header{}, TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{shown}}}
+	request := func(certificates string, ends time.Duration, headers ...string) *http.Request {
+		var shown []*x509.Certificate
+		for name := range strings.FieldsSeq(certificates) {
+			shown = append(shown, &x509.Certificate{Raw: []byte(name), NotAfter: time.Now().Add(ends)})
+		}
+		made := &http.Request{Header: http.Header{}, TLS: &tls.ConnectionState{PeerCertificates: shown}}
 		for _, name := range headers {
 			made.Header.Set(name, "x")
 		}
@@ -36,6 +40,9 @@ func TestACertificateIsVerifiedOnceAndWhoeverIsSpokenForIsAskedForEachTime(t *te
 		{"the first time", request("a", time.Hour), true, 1},
 		{"again", request("a", time.Hour), true, 0},
 		{"another", request("b", time.Hour), true, 1},
+		{"with its authority's", request("a authority", time.Hour), true, 1},
+		{"with its authority's again", request("a authority", time.Hour), true, 0},
+		{"with another's", request("a other", time.Hour), true, 1},
 		{"over", request("a", -time.Hour), true, 1},
 		{"with a token", request("a", time.Hour, "Authorization"), true, 1},
 		{"for somebody else", request("a", time.Hour, "X-Remote-User"), true, 1},
