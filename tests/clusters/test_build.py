@@ -220,3 +220,23 @@ def test_versions_are_the_pinned_ones(kube: Path) -> None:
 def test_versions_of_something_else_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="does not run"):
         binary.versions(Path(shutil.which("false") or "/bin/false"))
+
+
+def test_a_cluster_that_is_not_ours_gets_the_host_s_kubectl_and_a_workspace_the_pinned_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rendered manifests are judged: they must not depend on the host where a pinned kubectl is built."""
+    monkeypatch.setattr(binary, "find_spec", lambda name: None)
+    host, kube = tmp_path / "bin" / "kubectl", tmp_path / "kube"
+    host.parent.mkdir()
+    for program in (host, kube):
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    built = {"PATH": str(host.parent), binary.VARIABLE: str(kube)}
+    assert binary.kubectl(built) == (str(host),)
+    assert binary.own_kubectl(built) == (str(kube), "kubectl")
+    nowhere = {"PATH": str(tmp_path), binary.VARIABLE: str(kube)}
+    assert binary.kubectl(nowhere) == (str(kube), "kubectl")
+    unbuilt = {"PATH": str(host.parent), "DEVOPS_BENCH_CACHE": str(tmp_path / "empty"), "HOME": str(tmp_path)}
+    assert binary.own_kubectl(unbuilt) == (str(host),)
+    assert binary.own_kubectl({**unbuilt, "PATH": str(tmp_path)}) == ()

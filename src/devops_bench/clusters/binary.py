@@ -48,10 +48,18 @@ def find(env: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def kubectl(env: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The argv prefix of a kubectl where no cluster of ours brings one: that of PATH, else the binary's."""
-    if found := shutil.which("kubectl", path=env.get("PATH", os.defpath)):
-        return (found,)
-    return kubectl_of(path) if (path := find(env)) else ()
+    """The argv prefix of a kubectl for a cluster that is not ours: that of PATH, which fits it, else `own_kubectl`."""
+    return _on_path(env) or own_kubectl(env)
+
+
+def own_kubectl(env: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The argv prefix of the pinned kubectl, which renders the same on every host; until it is built, that of PATH."""
+    return kubectl_of(path) if (path := find(env)) else _on_path(env)
+
+
+def _on_path(env: Mapping[str, str]) -> tuple[str, ...]:
+    found = shutil.which("kubectl", path=env.get("PATH", os.defpath))
+    return (found,) if found else ()
 
 
 def kubectl_of(binary: Path) -> tuple[str, ...]:

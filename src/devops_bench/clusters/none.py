@@ -22,7 +22,7 @@ class NoCluster:
         """A cluster without a server. Raises TaskError when the task needs nodes or stages after all."""
         if needs.nodes or needs.stages or needs.faults:
             raise TaskError("the task has nodes or stages but provider `none`", fix="set infrastructure.provider: kwok")
-        return Cluster(name=name, provider=self.name, facts={"CLUSTER_NAME": name}, kubectl=binary.kubectl())
+        return Cluster(name=name, provider=self.name, facts={"CLUSTER_NAME": name}, kubectl=binary.own_kubectl())
 
     def destroy(self, cluster: Cluster) -> None:
         """Nothing to do."""
