@@ -20,6 +20,7 @@ import psutil
 
 from devops_bench import settings
 from devops_bench._version import __version__
+from devops_bench.clusters.none import NoCluster
 from devops_bench.errors import BenchError
 from devops_bench.proofs.cases import Case, Kind, load_cases
 from devops_bench.proofs.judge import Outcome, coverage, findings
@@ -114,14 +115,18 @@ def prove(
 ) -> list[TaskReport]:
     """Run all cases for which `only` holds, and the static proofs. Reports are in the order of `tasks`.
 
-    `complete` hears of each task when its last case has ended. `seed`: tasks, and the cases of each, in the order that
-    it gives. `fresh`: every case on a cluster of its own; then a seed mixes the cases of all tasks.
+    `complete` hears of each task when its last case has ended. Tasks with the most cases begin first; with a `seed`,
+    tasks, and the cases of each, go in the order that it gives. `fresh`: every case on a cluster of its own; then a
+    seed mixes the cases of all tasks.
     """
     reports = [TaskReport(found.key, found) for found in tasks]
     planned = [(report, task, case) for report in reports for task, case in _prepare(report, only)]
-    if seed is not None:
-        random.Random(seed).shuffle(planned)  # noqa: S311 - an order, not a secret
     left = Counter(report.key for report, _, _ in planned)
+    if seed is None:
+        # What takes longest first, and at the end what any lane can take over at no cost: else one lane is busy alone.
+        planned.sort(key=lambda item: (item[1].provider == NoCluster.name, -left[item[0].key]))
+    else:
+        random.Random(seed).shuffle(planned)  # noqa: S311 - an order, not a secret
     named = {report.key: (report, task) for report, task, _ in planned}
     # Cases of one group share a cluster.
     roster = Roster(((report.key, place if fresh else 0), case) for place, (report, _, case) in enumerate(planned))

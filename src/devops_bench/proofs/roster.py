@@ -11,8 +11,8 @@ Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
 
 # Cases that must be left for each lane of a task before another lane joins in: joining costs a start and a setup, which
-# take as long as two or three cases.
-WORTH_JOINING = 4
+# take as long as a case or two.
+WORTH_JOINING = 2
 
 
 class Roster(Generic[Group, Item]):
