@@ -7,13 +7,13 @@ import json
 import random
 import string
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devops_bench.redact import WINDOW, Redactor, StreamRedactor
+from devops_bench.redact import WINDOW, Redactor, StreamRedactor, cutter
 from devops_bench.redact.cutter import DENSE
 
 SYMBOLS = string.ascii_letters + string.digits
@@ -150,6 +150,39 @@ def test_a_log_with_a_secret_in_every_line_keeps_all_its_words() -> None:
     text = "".join(f"{words}{SECRETS[name]}\n" for words, name in lines)
     assert len(text) > 8 * DENSE
     assert REDACTOR.text(text) == "".join(f"{words}[{name}]\n" for words, name in lines)
+
+
+@pytest.fixture(scope="module")
+def small_reserve() -> Iterator[int]:
+    """A tenth of a second of finds more than there should be is too much for a test that is to be fast."""
+    with pytest.MonkeyPatch.context() as patch:
+        finds = 1_000
+        patch.setattr(cutter, "RESERVE", finds * 512)
+        yield finds
+
+
+def every_line(rng: random.Random, count: int) -> list[str]:
+    return [f"{' '.join(rng.choices(WORDS, k=12))} key={rng.choice([value, key])(rng)}\n" for _ in range(count)]
+
+
+def test_a_log_that_goes_on_with_a_secret_in_every_line_loses_stretches(small_reserve: int) -> None:
+    rng = random.Random(9)
+    lines, after = every_line(rng, 12_000), log(rng, 80_000)
+    shown = REDACTOR.text("".join(lines) + after)
+    begin = shown.index("[SECRETS]")
+    assert shown[:begin].count("\n") > small_reserve, "before that all words are kept"
+    assert len(shown) < 0.6 * len("".join(lines)), "less is looked at than passed by"
+    assert shown.endswith(after[WINDOW:])
+    for one in VALUES:
+        assert not any(one[at : at + 12] in shown for at in range(len(one) - 11))
+
+
+@given(seed=st.integers(0, 2), step=st.sampled_from([997, 8 << 10, 40_000]), cuts=st.lists(st.integers(0, 900_000)))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_such_a_log_comes_out_the_same_wherever_it_is_cut(small_reserve: int, seed, step, cuts) -> None:
+    text = "".join(every_line(random.Random(seed), 6 * small_reserve)).encode()
+    borders = {*cuts, *range(0, len(text), step)}
+    assert streamed(REDACTOR, text, [cut for cut in borders if cut <= len(text)]) == REDACTOR.data(text)
 
 
 def test_dumps_of_keys_between_ordinary_text_stay_readable() -> None:

@@ -2,7 +2,7 @@
 
 The cost is linear in the text, whatever it says: every hit moves the search on, nested hits are passed by, and a block
 is all that one search can read in vain. A hit costs as much as a thousand bytes of clean text, so where a text is
-little but secrets, stretches of it are replaced as a whole.
+little but secrets, or goes on and on with one in every line, stretches of it are replaced as a whole.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ DENSE: Final = 32 << 10
 _AGAIN: Final = 512
 # What one find counts at most: a large key costs no more than a small one, and is to stay a name of its own.
 _COUNTED: Final = 512
+# How many bytes there must be for each find in the long run, which makes some 100 MB a second; and how many finds more
+# there may be: 15 MB of a log with a secret in every line, half a second.
+_EACH: Final = 512
+RESERVE: Final = 100_000 * _EACH
 # How often a place that nothing crosses is looked for; there is one between any two words.
 _TRIES: Final = 16
 _UNSEEN: Final = b"[SECRETS]"
@@ -78,6 +82,8 @@ class Cutter:
         self._swallow: Pattern | None = None
         # How many bytes more were replaced than kept, lately. A function of the text alone, as the finds are.
         self._excess = 0
+        # How many bytes the finds so far should have had and did not. As much a function of the text alone.
+        self._debt = 0
 
     @property
     def held(self) -> int:
@@ -111,7 +117,7 @@ class Cutter:
         """
         find, resolve, most = self._find, self._pass.resolve, self._pass.nested
         done, reach = self._at + self._covered, self._at + self._reach
-        last, tail, nested, excess = self._label, self._tail, 0, self._excess
+        last, tail, nested, excess, debt = self._label, self._tail, 0, self._excess, self._debt
         clear = max(clear, self._at)
         while clear < stop:
             start, end = find(text, clear)
@@ -122,28 +128,33 @@ class Cutter:
                 clear = start
                 break
             spans, clear = resolve(text, start, end)
-            if excess >= DENSE and spans and spans[-1][1] > done:
+            if (excess >= DENSE or debt >= RESERVE) and spans and spans[-1][1] > done:
                 first = max(done, spans[0][0])
-                if excess - (first - done) >= DENSE:
+                if excess - (first - done) >= DENSE or debt - (first - done) >= RESERVE:
                     if first + WINDOW > len(text) and not final:
                         clear = stop = start
                         break
                     border, begun = self._border(text, start, min(first + WINDOW, len(text)))
                     if border > first:
                         spans, clear = ((first, border, _UNSEEN, None), *spans), max(clear, begun)
-                    excess = DENSE - _AGAIN - _COUNTED
+                    excess = min(excess, DENSE - _AGAIN - _COUNTED)
+            debt += _EACH
             for start, stretch, label, more in spans:
                 if start > done:
                     out += (text[done:start], label)
                     excess -= start - done
                     if excess < 0:
                         excess = 0
+                    debt -= start - done
                     done = start
                 elif stretch <= done:
                     continue
                 elif start == done and label != last:
                     out.append(label)
                 excess += min(stretch - done, _COUNTED)
+                debt -= stretch - done
+                if debt < 0:
+                    debt = 0
                 done, last, tail = stretch, label, more
             # Not simply from the end: values may overlap, and then all of them must go.
             if end > reach:
@@ -155,9 +166,10 @@ class Cutter:
         if done < stop:
             out.append(text[done:stop])
             excess = max(0, excess - (stop - done))
+            debt = max(0, debt - (stop - done))
             done, last = stop, None
         self._at, self._covered, self._reach = stop, done - stop, max(0, reach - stop)
-        self._label, self._tail, self._excess = last, tail, excess
+        self._label, self._tail, self._excess, self._debt = last, tail, excess, debt
         return clear
 
     def _border(self, text: bytes, start: int, end: int) -> tuple[int, int]:
