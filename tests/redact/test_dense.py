@@ -157,7 +157,7 @@ def small_reserve() -> Iterator[int]:
     """A tenth of a second of finds more than there should be is too much for a test that is to be fast."""
     with pytest.MonkeyPatch.context() as patch:
         finds = 1_000
-        patch.setattr(cutter, "RESERVE", finds * 512)
+        patch.setattr(cutter, "RESERVE", finds * cutter.EACH)
         yield finds
 
 
@@ -178,7 +178,7 @@ def test_a_log_that_goes_on_with_a_secret_in_every_line_loses_stretches(small_re
 
 
 @given(seed=st.integers(0, 2), step=st.sampled_from([997, 8 << 10, 40_000]), cuts=st.lists(st.integers(0, 900_000)))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_such_a_log_comes_out_the_same_wherever_it_is_cut(small_reserve: int, seed, step, cuts) -> None:
     text = "".join(every_line(random.Random(seed), 6 * small_reserve)).encode()
     borders = {*cuts, *range(0, len(text), step)}

@@ -24,8 +24,8 @@ _AGAIN: Final = 512
 _COUNTED: Final = 512
 # How many bytes there must be for each find in the long run, which makes some 100 MB a second; and how many finds more
 # there may be: 15 MB of a log with a secret in every line, half a second.
-_EACH: Final = 512
-RESERVE: Final = 100_000 * _EACH
+EACH: Final = 768
+RESERVE: Final = 100_000 * EACH
 # How often a place that nothing crosses is looked for; there is one between any two words.
 _TRIES: Final = 16
 _UNSEEN: Final = b"[SECRETS]"
@@ -138,23 +138,20 @@ class Cutter:
                     if border > first:
                         spans, clear = ((first, border, _UNSEEN, None), *spans), max(clear, begun)
                     excess = min(excess, DENSE - _AGAIN - _COUNTED)
-            debt += _EACH
             for start, stretch, label, more in spans:
                 if start > done:
                     out += (text[done:start], label)
                     excess -= start - done
                     if excess < 0:
                         excess = 0
-                    debt -= start - done
+                    debt = max(0, debt - (start - done))
                     done = start
                 elif stretch <= done:
                     continue
                 elif start == done and label != last:
                     out.append(label)
                 excess += min(stretch - done, _COUNTED)
-                debt -= stretch - done
-                if debt < 0:
-                    debt = 0
+                debt = max(0, debt + EACH - (stretch - done))
                 done, last, tail = stretch, label, more
             # Not simply from the end: values may overlap, and then all of them must go.
             if end > reach:
