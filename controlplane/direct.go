@@ -26,8 +26,7 @@ const keptBuffer = 16 << 10
 var errBroken = errors.New("the API server broke its answer off")
 
 // directServer is an API server in this process, for clients in this process: a request is a call of its handler, with all
-// filters. By TLS and HTTP/2 over a socket, controllers and caches of an idle cluster alone keep hundreds of streams open,
-// and a busy cluster spends a tenth of its time on them.
+// filters. Over a socket each would be encrypted, framed and taken apart again for a reader a few pointers away.
 type directServer struct {
 	serving chan struct{}
 	handler http.Handler
@@ -155,16 +154,18 @@ func (a *reply) Header() http.Header { return a.header }
 
 // WriteHeader begins the answer; only the first one counts.
 func (a *reply) WriteHeader(status int) {
+	if status >= http.StatusOK { // below it is informational
+		a.begin(status)
+	}
+}
+
+func (a *reply) begin(status int) {
 	select {
 	case <-a.begun:
-		return
 	default:
+		a.status, a.sent = status, a.header.Clone()
+		close(a.begun)
 	}
-	if status < http.StatusOK {
-		return // informational
-	}
-	a.status, a.sent = status, a.header.Clone()
-	close(a.begun)
 }
 
 // Write adds to the answer and waits while too much of it is unread.
@@ -198,11 +199,7 @@ func (a *reply) end(why error) {
 	defer a.mu.Unlock()
 	a.over = why
 	a.moved.Broadcast()
-	select {
-	case <-a.begun:
-	default:
-		close(a.begun)
-	}
+	a.begin(0)
 	a.cancel()
 }
 

@@ -130,9 +130,12 @@ func TestTheServerHearsOfItWhenNobodyReadsAnyMore(t *testing.T) {
 
 func TestAClientThatGivesUpBeforeTheAnswerGetsItsOwnError(t *testing.T) {
 	heard := make(chan struct{})
-	transport := asked(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done(); close(heard) })
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(time.Millisecond, cancel)
+	transport := asked(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+		close(heard)
+	})
 	if _, err := ask(t, ctx, transport); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

@@ -41,9 +41,6 @@ func (k *knownCertificates) AuthenticateRequest(request *http.Request) (*authent
 // shown is a client's certificate with all that came with it: some clients send the authority's, too, and by others that
 // come with it a certificate may be verified.
 func shown(certificates []*x509.Certificate) string {
-	if len(certificates) == 1 {
-		return string(certificates[0].Raw)
-	}
 	var all strings.Builder
 	for _, certificate := range certificates {
 		all.Write(certificate.Raw)
