@@ -7,7 +7,7 @@ import json
 import random
 import string
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -152,13 +152,12 @@ def test_a_log_with_a_secret_in_every_line_keeps_all_its_words() -> None:
     assert REDACTOR.text(text) == "".join(f"{words}[{name}]\n" for words, name in lines)
 
 
-@pytest.fixture(scope="module")
-def small_reserve() -> Iterator[int]:
-    """A tenth of a second of finds more than there should be is too much for a test that is to be fast."""
-    with pytest.MonkeyPatch.context() as patch:
-        finds = 1_000
-        patch.setattr(cutter, "RESERVE", finds * cutter.EACH)
-        yield finds
+@pytest.fixture
+def small_reserve(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The reserve in finds: that of the program takes half a second."""
+    finds = 1_000
+    monkeypatch.setattr(cutter, "RESERVE", finds * cutter.EACH)
+    return finds
 
 
 def every_line(rng: random.Random, count: int) -> list[str]:

@@ -23,7 +23,7 @@ _AGAIN: Final = 512
 # What one find counts at most: a large key costs no more than a small one, and is to stay a name of its own.
 _COUNTED: Final = 512
 # How many bytes there must be for each find in the long run, which makes some 100 MB a second; and how many finds more
-# there may be: 15 MB of a log with a secret in every line, half a second.
+# there may be: 20 MB of a log with a secret in every line, half a second.
 EACH: Final = 768
 RESERVE: Final = 100_000 * EACH
 # How often a place that nothing crosses is looked for; there is one between any two words.
@@ -144,14 +144,18 @@ class Cutter:
                     excess -= start - done
                     if excess < 0:
                         excess = 0
-                    debt = max(0, debt - (start - done))
+                    debt -= start - done
+                    if debt < 0:
+                        debt = 0
                     done = start
                 elif stretch <= done:
                     continue
                 elif start == done and label != last:
                     out.append(label)
                 excess += min(stretch - done, _COUNTED)
-                debt = max(0, debt + EACH - (stretch - done))
+                debt += EACH - (stretch - done)
+                if debt < 0:
+                    debt = 0
                 done, last, tail = stretch, label, more
             # Not simply from the end: values may overlap, and then all of them must go.
             if end > reach:
