@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,24 +30,15 @@ def sweep(root: Path) -> list[Path]:
     """Unmount what sessions that are gone left mounted below `root` (that of their folders pytest-N), and say what."""
     gone = []
     # The newest first: a mount may lie below another one.
-    for device, path in reversed(_mounts()):
+    for mount in reversed(psutil.disk_partitions(all=True)):
+        path = Path(mount.mountpoint)
         if root not in path.parents or not _abandoned(root / path.relative_to(root).parts[0]):
             continue
         subprocess.run(["umount", "-l", str(path)], check=False, capture_output=True)
-        if device.startswith("/dev/loop"):
-            subprocess.run(["losetup", "-d", device], check=False, capture_output=True)
+        if mount.device.startswith("/dev/loop"):
+            subprocess.run(["losetup", "-d", mount.device], check=False, capture_output=True)
         gone.append(path)
     return gone
-
-
-def _mounts() -> list[tuple[str, Path]]:
-    """Device and mount point of each, in the order in which they were mounted. Source: proc_pid_mountinfo(5)."""
-    found = []
-    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-        fields, _, rest = line.partition(b" - ")
-        point = fields.split()[4].decode("unicode_escape").encode("latin-1")
-        found.append((os.fsdecode(rest.split()[1]), Path(os.fsdecode(point))))
-    return found
 
 
 def _abandoned(session: Path) -> bool:
