@@ -91,6 +91,28 @@ def test_workspace_entries_are_judged_once_and_without_waiting() -> None:
     assert len(sandbox.ran) == 1
 
 
+def test_equal_commands_of_a_pass_run_once_and_every_entry_judges_that_answer_by_itself() -> None:
+    sandbox = FakeSandbox({"lists": lambda _s: (0, f'{{"runs": {len(sandbox.ran)}}}', "")})
+    fields = {"path": "$.runs", "op": "eq"}
+    entries = [command(f"o{n}", "lists", value=n, **fields) for n in range(1, 4)]
+    entries += [command(f"s{n}", "lists", value=n, role="safeguard", **fields) for n in range(1, 4)]
+    results = verify(entries, [], VerifyContext(sandbox_run=sandbox, limits=LIMITS))
+    assert [r.name for r in results if r.status is PASS] == ["o1", "s2"], "one run for objectives, one for safeguards"
+
+
+def test_commands_with_times_of_their_own_run_on_their_own() -> None:
+    def slow(seconds: float) -> tuple[int, str, str]:
+        if seconds < 2:
+            raise TimeoutError
+        return GOOD
+
+    sandbox = FakeSandbox({"slow": slow})
+    entries = [entry(name, "command", command=["slow"], timeout_sec=seconds) for name, seconds in (("a", 1), ("b", 5))]
+    for order in (entries, entries[::-1]):
+        verdicts = {r.name: r.status for r in assert_once(order, VerifyContext(sandbox_run=sandbox, limits=LIMITS))}
+        assert verdicts == {"a": ERROR, "b": PASS}
+
+
 def test_an_error_of_an_entry_that_is_judged_once_is_looked_at_again() -> None:
     sandbox = FakeSandbox({"flaky": [OSError("blip"), GOOD]})
     context = VerifyContext(sandbox_run=sandbox, limits=LIMITS)

@@ -176,6 +176,12 @@ def run(answer: Any, **fields: Any) -> Verdict:
         (TimeoutError(), {}, ERROR),
         (OSError("no bwrap"), {}, ERROR),
         ((0, "", ""), {"op": "matches", "value": "("}, ERROR),
+        ((0, '{"a": {"b": 2}}', ""), {"path": "$.a.b", "op": "gte", "value": 2}, PASS),
+        ((0, '{"a": {"b": 2}}', ""), {"path": "$.a.c", "op": "eq", "value": 2}, FAIL),
+        ((0, '{"a": [1, 2]}', ""), {"path": "$.a[*]", "op": "lt", "value": 2, "across_matches": "every"}, FAIL),
+        ((0, "null", ""), {"path": "$.a", "op": "absent"}, FAIL),
+        ((0, "a: 1", ""), {"path": "$.a", "op": "eq", "value": 1}, FAIL),
+        ((1, '{"a": 1}', ""), {"path": "$.a", "op": "eq", "value": 1}, FAIL),
     ],
 )
 def test_a_command_is_judged_by_exit_code_and_output(answer: Any, fields: dict[str, Any], expected: Status) -> None:

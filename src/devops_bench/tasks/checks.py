@@ -170,13 +170,18 @@ class FileCheck(CheckBase):
 
 
 class CommandCheck(CheckBase):
-    """A command run in the sandbox with the workspace mounted read-only (a scratch copy is writable)."""
+    """A command run in the sandbox, on a scratch copy of the workspace.
+
+    `path` is a JSONPath into its output, read as JSON; without it `op` is about the text.
+    """
 
     type: Literal["command"]
     command: list[str]
     expect_exit: int = 0
+    path: str | None = None
     op: Op | None = None
     value: Any = None
+    across_matches: Across | None = None
     timeout_sec: float = 30
 
 

@@ -80,10 +80,7 @@ def check_problems(check: CheckBase, raw: Any, loc: Loc) -> Iterator[Problem]:
     if isinstance(check, (PodExec, CommandCheck)) and not check.command:
         yield (*loc, "command"), "command must not be empty"
     if isinstance(check, CommandCheck):
-        if check.op is not None:
-            yield from _op_problems(check.op, given, loc)
-        elif "value" in given:
-            yield (*loc, "value"), "value needs an op"
+        yield from _output_problems(check, given, loc)
         if check.timeout_sec <= 0:
             yield (*loc, "timeout_sec"), "timeout_sec must be greater than 0"
     if isinstance(check, AnswerCheck):
@@ -154,12 +151,31 @@ def _property_problems(
         yield (*loc, "op"), f"op {check.op} needs path"
     if has_path:
         yield from path_problems(str(check.path), (*loc, "path"))
-    if check.across_matches is not None:
-        if check.op is Op.ABSENT:
-            yield (*loc, "across_matches"), "op absent already means no match; remove across_matches"
-        elif not has_path:
-            yield (*loc, "across_matches"), "across_matches needs path"
+    yield from _across_problems(check, check.op, loc)
     yield from _op_problems(check.op, given, loc)
+
+
+def _output_problems(check: CommandCheck, given: dict[str, Any], loc: Loc) -> Iterator[Problem]:
+    if check.op is None:
+        for field in ("path", "value", "across_matches"):
+            if field in given:
+                yield (*loc, field), f"{field} needs an op"
+        return
+    if check.path is not None:
+        yield from path_problems(check.path, (*loc, "path"))
+    yield from _across_problems(check, check.op, loc)
+    yield from _op_problems(check.op, given, loc)
+
+
+def _across_problems(
+    check: ResourceProperty | GitRepoSync | FileCheck | CloudResourceProperty | CommandCheck, op: Op, loc: Loc
+) -> Iterator[Problem]:
+    if check.across_matches is None:
+        return
+    if op is Op.ABSENT:
+        yield (*loc, "across_matches"), "op absent already means no match; remove across_matches"
+    elif check.path is None:
+        yield (*loc, "across_matches"), "across_matches needs path"
 
 
 def _op_problems(op: Op, given: dict[str, Any], loc: Loc) -> Iterator[Problem]:

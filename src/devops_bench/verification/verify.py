@@ -19,6 +19,7 @@ from devops_bench.verification.evaluate import evaluate_entry
 from devops_bench.verification.hold import HoldSampler, HoldTrack, hold_windows
 from devops_bench.verification.result import EntryResult
 from devops_bench.verification.scope import Scope
+from devops_bench.verification.sharing import one_pass
 from devops_bench.verification.snapshot import Snapshot, checks_of, wide_kinds
 from devops_bench.verification.verdict import Status, errored
 
@@ -73,9 +74,9 @@ def judge_once(
 ) -> dict[str, Settled]:
     """One pass over a shared snapshot, side by side. With `retry` an errored entry is looked at again in time."""
     started = time.monotonic()
-    shared = _snapshot(entries, context)
+    shared, snapshot = one_pass(context), _snapshot(entries, context)
     futures = {
-        entry.name: spawn(partial(_once, entry, context, shared, deadline, retry), f"entry {entry.name}")
+        entry.name: spawn(partial(_once, entry, shared, snapshot, deadline, retry), f"entry {entry.name}")
         for entry in entries
     }
     settled = {}

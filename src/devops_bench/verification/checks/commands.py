@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from devops_bench.tasks.checks import CommandCheck
+from devops_bench.verification import structured
 from devops_bench.verification.matching import Document, Expectation, judge
 from devops_bench.verification.scope import CannotEvaluate, Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 
 
 def command(check: CommandCheck, scope: Scope) -> Verdict:
-    """Exit code first, then `op` over stdout. A run that outlives its time is an error: nothing was established."""
+    """Exit code first, then `op` over stdout, or over what `path` finds in it.
+
+    A run that outlives its time is an error: nothing was established.
+    """
     run = scope.context.sandbox_run
     if run is None:
         raise CannotEvaluate("this combo has no sandbox to run commands in")
@@ -29,4 +33,11 @@ def command(check: CommandCheck, scope: Scope) -> Verdict:
         )
     if check.op is None:
         return passed(f"{check.command[0]} ended with {code}")
-    return judge([Document("stdout", stdout.removesuffix("\n"))], Expectation(None, check.op, check.value), "")
+    want = Expectation(check.path, check.op, check.value, check.across_matches)
+    if check.path is None:
+        return judge([Document("stdout", stdout.removesuffix("\n"))], want, "")
+    try:
+        parts = structured.parse(stdout, "stdout.json")
+    except structured.Unreadable as error:
+        return failed(str(error))
+    return judge([Document("stdout", part) for part in parts], want, "stdout is null")
