@@ -195,6 +195,25 @@ def test_an_existing_cluster_must_be_named_explicitly() -> None:
     assert clusters.check(plan(), {}) == []
 
 
+def test_a_task_without_a_cluster_that_renders_needs_a_kubectl_all_the_same(tmp_path: Path) -> None:
+    wanted, bare = (
+        plan(folder=tmp_path),
+        {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "PATH": str(tmp_path)},
+    )
+    (tmp_path / "task.yaml").write_text("prompt: tidy up with mykubectl\n")
+    assert clusters.check(wanted, bare) == []
+    (tmp_path / "task.yaml").write_text("prompt: kubectl kustomize shows it\n")
+    (finding,) = clusters.check(wanted, bare)
+    assert finding.is_error
+    assert (
+        finding.line()
+        == "common/a needs kubectl, and there is none on PATH; `devops-bench clusters install` builds one"
+    )
+    (tmp_path / "kubectl").write_text("#!/bin/sh\n")
+    (tmp_path / "kubectl").chmod(0o755)
+    assert clusters.check(wanted, bare) == []
+
+
 def test_an_unusable_control_plane_binary_is_an_error(tmp_path: Path) -> None:
     (finding,) = clusters.check(plan(provider="kwok"), {"DEVOPS_BENCH_KUBE": str(tmp_path / "gone")})
     assert finding.is_error and "is not an executable file" in finding.line()
