@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from devops_bench.kube import Deadline, KubeClient
-from devops_bench.verification import Baseline, Status, VerifyContext, assert_once, take_baseline, verify
+from devops_bench.verification import Baseline, HoldSampler, Status, VerifyContext, assert_once, take_baseline, verify
 from tests.kube.plane import Plane
 
 from .builders import LIMITS, entry
@@ -225,6 +225,21 @@ def test_what_was_changed_last_in_admission_is_in_use_when_it_is_judged(kube: Ku
         kube.delete("validatingadmissionpolicybinding", name)
         assert verify([denied], [], context, None)[0].status is FAIL
     finally:
+        kube.delete("validatingadmissionpolicy", name)
+
+
+def test_what_was_changed_last_in_admission_breaks_a_hold(kube: KubeClient, namespace: str) -> None:
+    name = f"p-{uuid.uuid4().hex[:8]}"
+    policy, binding = admission_policy(name, namespace)
+    bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {bad: '1'}\n"
+    context = VerifyContext(kube=kube, namespace=namespace, limits=PATIENT)
+    kube.create(policy)
+    try:
+        with HoldSampler([entry("admitted", "dry_run", role="safeguard", mode="hold", manifest=bad)], context) as holds:
+            kube.create(binding)
+        assert "no bad keys" in holds.tracks["admitted"].verdict().reason
+    finally:
+        kube.delete("validatingadmissionpolicybinding", name)
         kube.delete("validatingadmissionpolicy", name)
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from devops_bench.kube import Deadline
 from devops_bench.plaintext import counted
 from devops_bench.tasks.spec import Entry, Mode, Role
+from devops_bench.verification.admitted import await_admission
 from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.evaluate import evaluate_entry
@@ -116,7 +117,11 @@ class HoldSampler:
             done.wait(self._context.limits.call + 2 * GRACE)
 
     def stop(self) -> dict[str, HoldTrack]:
-        """Take a last sample of each, end, and give the tracks by entry name. At most two samples' time."""
+        """Take a last sample of each, end, and give the tracks by entry name. At most two samples' time.
+
+        What the agent changed in admission at last is in use by then.
+        """
+        await_admission(self._entries, self._context)
         self._stop.set()
         deadline = Deadline.after(2 * (self._context.limits.call + 2 * GRACE))
         for thread in self._threads:

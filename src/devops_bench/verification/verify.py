@@ -12,6 +12,7 @@ from functools import partial
 
 from devops_bench.kube import Deadline
 from devops_bench.tasks.spec import Entry, Mode, ParseFailure, Role
+from devops_bench.verification.admitted import await_admission
 from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.converge import Settled, converge
@@ -20,14 +21,10 @@ from devops_bench.verification.hold import HoldSampler, HoldTrack, hold_windows
 from devops_bench.verification.result import EntryResult
 from devops_bench.verification.scope import Scope
 from devops_bench.verification.sharing import one_pass
-from devops_bench.verification.snapshot import Snapshot, checks_of, wide_kinds
+from devops_bench.verification.snapshot import Snapshot, wide_kinds
 from devops_bench.verification.verdict import Status, errored
 
 _RETRY_AFTER = 1.0  # seconds between an errored look and the next
-# The API server takes changed admission policies into use once a second, and nothing tells when it has. What the agent
-# changed last would else be judged as it was before.
-_ADMISSION = 1.5
-_ADMITTED = frozenset({"dry_run", "script"})  # checks that may ask what is admitted
 
 
 def assert_once(entries: Sequence[Entry], context: VerifyContext) -> list[EntryResult]:
@@ -51,8 +48,7 @@ def verify(
     awaited = [entry for entry in entries if entry.effective_mode is Mode.CONVERGE]
     once = [entry for entry in entries if entry.effective_mode is Mode.ASSERT]
     windows = [e for e in entries if e.effective_mode is Mode.HOLD and e.role is Role.OBJECTIVE]
-    if context.kube is not None and any(check.type in _ADMITTED for check in checks_of([*awaited, *once])):
-        context.cancelled.wait(_ADMISSION)
+    await_admission([*awaited, *once], context)
     settled = converge(awaited, context, total)
     settled |= judge_once(once, context, total.within(context.limits.once), retry=True)
     sampled = hold_samples.tracks if isinstance(hold_samples, HoldSampler) else hold_samples or {}
