@@ -152,7 +152,12 @@ TABLE: dict[str, Default] = {
     ),
     "retry_backoff_most": Default(300, "s", "no retry waits longer unless the provider named a time"),
     "limit_quiet": Default(
-        60, "s", "without a 429 for so long one more combo may ask the provider", "BENCH_LIMIT_QUIET_SEC", 0.01, False
+        20,
+        "s",
+        "without a 429 for so long more combos may ask the provider again",
+        "BENCH_LIMIT_QUIET_SEC",
+        0.01,
+        False,
     ),
     "heartbeat": Default(
         60, "s", "between two looks of the supervisor at the whole run", "BENCH_HEARTBEAT_SEC", 0.05, False

@@ -138,8 +138,8 @@ def test_backoff_doubles_and_a_named_delay_is_waited_for() -> None:
 # -- rate limits ------------------------------------------------------------------------------------------------------
 
 
-def test_a_429_halves_once_per_storm_and_a_quiet_minute_gives_back_half_of_it() -> None:
-    plan = scheduler(40, max_parallel=8)
+def test_a_429_halves_once_per_storm_and_a_quiet_spell_gives_back_half_of_it() -> None:
+    plan = scheduler(40, max_parallel=8, quiet=60.0)
     assert len(plan.due(0)) == 8
     change = plan.limited("google", 1.0)
     assert change is not None and (change.was, change.cap) == (None, 4)

@@ -1,7 +1,7 @@
-"""How many combos may ask one provider at once: halved when it asks to slow down, given back after quiet minutes.
+"""How many combos may ask one provider at once: halved when it asks to slow down, given back in quiet spells.
 
-A quiet minute gives back half of what the last halving took, or twice what the quiet minute before it gave, at least
-one: a limit that stays is approached in ever smaller steps, one that is gone is forgotten within a few minutes.
+A quiet spell (`Rules.quiet`) gives back half of what the last halving took, or twice what the one before it gave, at
+least one: a limit that stays is approached in ever smaller steps, one that is gone is forgotten within a minute or two.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Gate:
         self._halved = float("-inf")
         self._heard: deque[float] = deque()
         self._level = 0  # at which it was too much, the last time
-        self._calm = 0  # quiet minutes in a row
+        self._calm = 0  # quiet spells in a row
 
     def room(self, running: int, now: float) -> bool:
         """Whether one more may start while `running` do."""
@@ -64,16 +64,16 @@ class Gate:
         return LimitChange(self.provider, was, self.cap, "rate limited", wait) if was != self.cap or longer else None
 
     def grow(self, now: float) -> LimitChange | None:
-        """What quiet minutes give back; no cap at all once everything fits."""
+        """What quiet spells give back; no cap at all once everything fits."""
         if self.cap is None:
             return None
-        minutes = int((now - max(self._calm_since, self.blocked_until)) // self._rules.quiet)
-        if minutes <= 0:
+        spells = int((now - max(self._calm_since, self.blocked_until)) // self._rules.quiet)
+        if spells <= 0:
             return None
         was = self.cap
-        self._calm_since = max(self._calm_since, self.blocked_until) + minutes * self._rules.quiet
+        self._calm_since = max(self._calm_since, self.blocked_until) + spells * self._rules.quiet
         cap = was
-        for _ in range(minutes):
+        for _ in range(spells):
             cap += max(1 << self._calm, (self._level - cap) // 2)
             self._calm += 1
             if cap >= self._rules.max_parallel:

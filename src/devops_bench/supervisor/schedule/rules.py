@@ -35,7 +35,7 @@ class Rules:
     breaker: int = 3
     backoff: float = 0.5
     backoff_most: float = 300.0
-    quiet: float = 60.0
+    quiet: float = 20.0
     settle: float = 10.0
 
     @classmethod

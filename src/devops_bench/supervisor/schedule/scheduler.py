@@ -182,7 +182,7 @@ class Scheduler:
         return self._jobs[rid].provider
 
     def grow(self, now: float) -> list[LimitChange]:
-        """What quiet minutes allow again."""
+        """What quiet spells allow again."""
         return [change for gate in self._gates.values() if (change := gate.grow(now)) is not None]
 
     def spent(self, cost: float | None, tokens: int | None) -> None:
