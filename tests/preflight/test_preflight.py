@@ -195,20 +195,16 @@ def test_an_existing_cluster_must_be_named_explicitly() -> None:
     assert clusters.check(plan(), {}) == []
 
 
-def test_a_task_without_a_cluster_that_renders_needs_a_kubectl_all_the_same(tmp_path: Path) -> None:
-    wanted, bare = (
-        plan(folder=tmp_path),
-        {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "PATH": str(tmp_path)},
-    )
-    (tmp_path / "task.yaml").write_text("prompt: tidy up with mykubectl\n")
+def test_checks_that_run_kubectl_without_a_cluster_need_one_all_the_same(tmp_path: Path) -> None:
+    wanted, bare = plan(folder=tmp_path), dict.fromkeys(("XDG_CACHE_HOME", "HOME", "PATH"), str(tmp_path))
+    check_of = "verification_spec:\n- {name: e, check: {type: command, command: [sh, -c, '%s x']}}\n"
+    task = f"id: a\nprompt: here is no kubectl\n{check_of}"
+    (tmp_path / "task.yaml").write_text(task % "mykubectl")
     assert clusters.check(wanted, bare) == []
-    (tmp_path / "task.yaml").write_text("prompt: kubectl kustomize shows it\n")
-    (finding,) = clusters.check(wanted, bare)
-    assert finding.is_error
-    assert (
-        finding.line()
-        == "common/a needs kubectl, and there is none on PATH; `devops-bench clusters install` builds one"
-    )
+    (tmp_path / "task.yaml").write_text(task % "kubectl kustomize")
+    said = "checks of common/a run kubectl, and there is none on PATH; `devops-bench clusters install` builds one"
+    assert lines(clusters.check(wanted, bare)) == [f"error: {said}"]
+    assert lines(clusters.check(wanted, bare, dry_run=True)) == [f"warning: {said}"]
     (tmp_path / "kubectl").write_text("#!/bin/sh\n")
     (tmp_path / "kubectl").chmod(0o755)
     assert clusters.check(wanted, bare) == []

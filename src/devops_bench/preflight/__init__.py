@@ -22,7 +22,7 @@ def check(plan: Plan, env: Mapping[str, str], *, dry_run: bool = False) -> list[
         agents.check(plan, env, dry_run=dry_run),
         models.check(plan, env, dry_run=dry_run),
         grants.check(plan, env, dry_run=dry_run),
-        clusters.check(plan, env),
+        clusters.check(plan, env, dry_run=dry_run),
         host.check(plan, env),
         shared.check(plan),
     )
