@@ -238,8 +238,12 @@ def test_what_was_changed_last_in_admission_breaks_a_hold(kube: KubeClient, name
         with HoldSampler([entry("admitted", "dry_run", role="safeguard", mode="hold", manifest=bad)], context) as holds:
             kube.create(binding)
         assert "no bad keys" in holds.tracks["admitted"].verdict().reason
-    finally:
+        objective = entry("window", "dry_run", mode="hold", hold=0.1, manifest=bad, allowed=False)
         kube.delete("validatingadmissionpolicybinding", name)
+        assert verify([objective], [], context, None)[0].status is FAIL, "as it is without the binding"
+        kube.create(binding)
+        assert verify([objective], [], context, None)[0].status is PASS, "as it is with it"
+    finally:
         kube.delete("validatingadmissionpolicy", name)
 
 

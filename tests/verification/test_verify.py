@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devops_bench.errors import ConfigError
-from devops_bench.kube import KubeClient
+from devops_bench.kube import Deadline, KubeClient
 from devops_bench.tasks.spec import ParseFailure
 from devops_bench.verification import HoldSampler, Limits, Status, VerifyContext, assert_once, rollup, verify
+from devops_bench.verification.bounded import spawn
+from devops_bench.verification.sharing import Runs
 from tests.kube.plane import Plane
 
 from .builders import LIMITS, FakeSandbox, entry
@@ -100,17 +102,34 @@ def test_equal_commands_of_a_pass_run_once_and_every_entry_judges_that_answer_by
     assert [r.name for r in results if r.status is PASS] == ["o1", "s2"], "one run for objectives, one for safeguards"
 
 
-def test_commands_with_times_of_their_own_run_on_their_own() -> None:
-    def slow(seconds: float) -> tuple[int, str, str]:
-        if seconds < 2:
-            raise TimeoutError
+def test_who_asks_while_the_same_command_runs_waits_for_its_answer() -> None:
+    begun = threading.Semaphore(0)
+
+    def slow(_seconds: float) -> tuple[int, str, str]:
+        for _ in range(3):
+            assert begun.acquire(timeout=PATIENCE)
         return GOOD
 
+    def ask() -> tuple[int, str, str]:
+        begun.release()
+        return runs.answer(["slow"], 5.0, Deadline.after(PATIENCE))
+
     sandbox = FakeSandbox({"slow": slow})
-    entries = [entry(name, "command", command=["slow"], timeout_sec=seconds) for name, seconds in (("a", 1), ("b", 5))]
-    for order in (entries, entries[::-1]):
-        verdicts = {r.name: r.status for r in assert_once(order, VerifyContext(sandbox_run=sandbox, limits=LIMITS))}
-        assert verdicts == {"a": ERROR, "b": PASS}
+    runs = Runs(sandbox)
+    assert [one.result(PATIENCE) for one in [spawn(ask, f"asks {n}") for n in range(3)]] == [GOOD] * 3
+    assert len(sandbox.ran) == 1
+
+
+def test_an_error_is_nobody_elses_and_a_limit_of_its_own_makes_it_another_run() -> None:
+    sandbox = FakeSandbox({"x": [OSError("blip"), GOOD, TimeoutError(), GOOD]})
+    runs = Runs(sandbox)
+    with pytest.raises(OSError, match="blip"):
+        runs.answer(["x"], 5.0, Deadline.after(PATIENCE))
+    assert runs.answer(["x"], 5.0, Deadline.after(PATIENCE)) == GOOD
+    assert runs.answer(["x"], 5.0, Deadline.after(PATIENCE)) == GOOD
+    with pytest.raises(TimeoutError):
+        runs.answer(["x"], 5.4, Deadline.after(PATIENCE))
+    assert len(sandbox.ran) == 3
 
 
 def test_an_error_of_an_entry_that_is_judged_once_is_looked_at_again() -> None:

@@ -21,7 +21,6 @@ from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.evaluate import evaluate_entry
 from devops_bench.verification.quiescence import LOOK_EVERY, RestWatcher
 from devops_bench.verification.scope import Scope
-from devops_bench.verification.sharing import one_pass
 from devops_bench.verification.snapshot import Snapshot, checks_of, kinds_read, wide_kinds
 from devops_bench.verification.verdict import Status, Verdict, errored
 
@@ -41,21 +40,20 @@ class Settled:
 class _Board:
     """What coordinator and entries share, under one condition."""
 
-    def __init__(self, entries: Sequence[Entry], context: VerifyContext) -> None:
+    def __init__(self, entries: Sequence[Entry], scope: Scope) -> None:
         self.condition = threading.Condition()
         self.news = threading.Event()  # something changed, or everything is done
         self.generation = 0
-        self.context = context
-        self.snapshot: Snapshot | None = None
+        self.scope = scope  # what that generation is judged by
         self.closed = False
         self.judged = {entry.name: 0 for entry in entries}
         self.done: set[str] = set()
         self.verdicts: dict[str, Settled] = {}
 
-    def bump(self, context: VerifyContext, snapshot: Snapshot | None) -> None:
+    def bump(self, scope: Scope) -> None:
         with self.condition:
             self.generation += 1
-            self.context, self.snapshot = context, snapshot
+            self.scope = scope
             self.condition.notify_all()
 
     def close(self) -> None:
@@ -85,7 +83,7 @@ def converge(entries: Sequence[Entry], context: VerifyContext, total: Deadline) 
         return {}
     started = time.monotonic()
     deadline = total.within(context.limits.converge)
-    board = _Board(entries, context)
+    board = _Board(entries, Scope(context, None, deadline))
     for entry in entries:
         spawn(partial(_await, entry, context, board, deadline, started), f"entry {entry.name}")
     _coordinate(entries, context, board, deadline)
@@ -115,7 +113,7 @@ def _await(entry: Entry, context: VerifyContext, board: _Board, deadline: Deadli
             # A look that cannot be finished would turn an established fail into an error.
             if not news or (seen and deadline.remaining() < margin):
                 break
-            seen, scope = board.generation, Scope(board.context, board.snapshot, deadline)
+            seen, scope = board.generation, board.scope
         verdict = evaluate_entry(entry, scope)
         settled = verdict.status is Status.PASS or not living
         with board.condition:
@@ -142,7 +140,8 @@ def _coordinate(entries: Sequence[Entry], context: VerifyContext, board: _Board,
     kube = context.kube
 
     def bump() -> None:
-        board.bump(one_pass(context), Snapshot(kube, context.limits.call, wide) if kube else None)
+        snapshot = Snapshot(kube, context.limits.call, wide) if kube else None
+        board.bump(Scope.of_pass(context, snapshot, deadline))
 
     bump()
     board.wait_up_to_date(min(_FIRST, deadline.remaining()))

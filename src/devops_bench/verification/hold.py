@@ -16,7 +16,7 @@ from functools import partial
 from devops_bench.kube import Deadline
 from devops_bench.plaintext import counted
 from devops_bench.tasks.spec import Entry, Mode, Role
-from devops_bench.verification.admitted import await_admission
+from devops_bench.verification.admission import await_admission
 from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.evaluate import evaluate_entry
@@ -117,11 +117,10 @@ class HoldSampler:
             done.wait(self._context.limits.call + 2 * GRACE)
 
     def stop(self) -> dict[str, HoldTrack]:
-        """Take a last sample of each, end, and give the tracks by entry name. At most two samples' time.
-
-        What the agent changed in admission at last is in use by then.
+        """Take a last sample of each, end, and give the tracks by entry name. At most two samples' time, and before
+        them the moment until the API server uses what was changed last in admission.
         """
-        await_admission(self._entries, self._context)
+        await_admission([e for e in self._entries if not self.tracks[e.name].violated], self._context)
         self._stop.set()
         deadline = Deadline.after(2 * (self._context.limits.call + 2 * GRACE))
         for thread in self._threads:

@@ -22,9 +22,9 @@ class Unreadable(ValueError):
     """The text is not what its name says, or too large; the message is one line."""
 
 
-def parse(text: str, name: str) -> list[Any]:
-    """The documents in `text`; the kind is told by the ending of `name`, YAML by default. Raises Unreadable."""
-    ending = name.rpartition(".")[2].lower()
+def parse(text: str, name: str, kind: str | None = None) -> list[Any]:
+    """The documents in `text`; without a kind the ending of `name` tells it, YAML by default. Raises Unreadable."""
+    ending = kind or name.rpartition(".")[2].lower()
     limit = MOST_BYTES if ending in {"json", "toml"} else MOST_YAML_BYTES
     if len(text) > limit:
         raise Unreadable(f"{name} is larger than {limit >> 10} KiB")

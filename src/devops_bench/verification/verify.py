@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from devops_bench.kube import Deadline
 from devops_bench.tasks.spec import Entry, Mode, ParseFailure, Role
-from devops_bench.verification.admitted import await_admission
+from devops_bench.verification.admission import await_admission
 from devops_bench.verification.bounded import GRACE, spawn
 from devops_bench.verification.context import VerifyContext
 from devops_bench.verification.converge import Settled, converge
@@ -20,7 +21,6 @@ from devops_bench.verification.evaluate import evaluate_entry
 from devops_bench.verification.hold import HoldSampler, HoldTrack, hold_windows
 from devops_bench.verification.result import EntryResult
 from devops_bench.verification.scope import Scope
-from devops_bench.verification.sharing import one_pass
 from devops_bench.verification.snapshot import Snapshot, wide_kinds
 from devops_bench.verification.verdict import Status, errored
 
@@ -48,7 +48,7 @@ def verify(
     awaited = [entry for entry in entries if entry.effective_mode is Mode.CONVERGE]
     once = [entry for entry in entries if entry.effective_mode is Mode.ASSERT]
     windows = [e for e in entries if e.effective_mode is Mode.HOLD and e.role is Role.OBJECTIVE]
-    await_admission([*awaited, *once], context)
+    await_admission([*awaited, *once, *windows], context)
     settled = converge(awaited, context, total)
     settled |= judge_once(once, context, total.within(context.limits.once), retry=True)
     sampled = hold_samples.tracks if isinstance(hold_samples, HoldSampler) else hold_samples or {}
@@ -70,11 +70,8 @@ def judge_once(
 ) -> dict[str, Settled]:
     """One pass over a shared snapshot, side by side. With `retry` an errored entry is looked at again in time."""
     started = time.monotonic()
-    shared, snapshot = one_pass(context), _snapshot(entries, context)
-    futures = {
-        entry.name: spawn(partial(_once, entry, shared, snapshot, deadline, retry), f"entry {entry.name}")
-        for entry in entries
-    }
+    scope = Scope.of_pass(context, _snapshot(entries, context), deadline)
+    futures = {entry.name: spawn(partial(_once, entry, scope, retry), f"entry {entry.name}") for entry in entries}
     settled = {}
     for name, future in futures.items():
         try:
@@ -84,15 +81,16 @@ def judge_once(
     return settled
 
 
-def _once(entry: Entry, context: VerifyContext, snapshot: Snapshot | None, deadline: Deadline, retry: bool) -> Settled:
+def _once(entry: Entry, scope: Scope, retry: bool) -> Settled:
     started = time.monotonic()
+    context = scope.context
     while True:
-        verdict = evaluate_entry(entry, Scope(context, snapshot, deadline))
-        over = context.cancelled.is_set() or deadline.remaining() <= _RETRY_AFTER
+        verdict = evaluate_entry(entry, scope)
+        over = context.cancelled.is_set() or scope.deadline.remaining() <= _RETRY_AFTER
         if verdict.status is not Status.ERROR or not retry or over:
             return Settled(verdict, time.monotonic() - started)
         context.cancelled.wait(_RETRY_AFTER)
-        snapshot = _snapshot([entry], context)
+        scope = replace(scope, snapshot=_snapshot([entry], context))
 
 
 def _snapshot(entries: Sequence[Entry], context: VerifyContext) -> Snapshot | None:

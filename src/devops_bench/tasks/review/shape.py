@@ -174,6 +174,8 @@ def always_true(check: CheckBase) -> str:
             return next((reason for reason in reasons if reason), "") or _complementary(check)
         return "; ".join(reasons) if check.type != "none" and all(reasons) else ""
     if isinstance(check, CommandCheck):
+        if check.op is not None:
+            return _always_true_property(check.op, check.value, check.path, check)
         return "the command is always true" if check.command[0] in {"true", ":"} and check.expect_exit == 0 else ""
     if isinstance(check, ScalingComplete):
         return "no replicas are enough" if check.min_replicas == 0 and check.max_replicas is None else ""

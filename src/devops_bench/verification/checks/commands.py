@@ -5,7 +5,7 @@ from __future__ import annotations
 from devops_bench.tasks.checks import CommandCheck
 from devops_bench.verification import structured
 from devops_bench.verification.matching import Document, Expectation, judge
-from devops_bench.verification.scope import CannotEvaluate, Scope
+from devops_bench.verification.scope import Scope
 from devops_bench.verification.verdict import Verdict, errored, failed, passed
 
 
@@ -14,30 +14,27 @@ def command(check: CommandCheck, scope: Scope) -> Verdict:
 
     A run that outlives its time is an error: nothing was established.
     """
-    run = scope.context.sandbox_run
-    if run is None:
-        raise CannotEvaluate("this combo has no sandbox to run commands in")
+    program = check.command[0]
+    runs = scope.commands()
     seconds = min(check.timeout_sec, scope.deadline.remaining())
     if seconds <= 0:
         return errored("no time was left to run it")
     try:
-        code, stdout, stderr = run(list(check.command), seconds)
+        code, stdout, stderr = runs.answer(check.command, check.timeout_sec, scope.deadline)
     except TimeoutError:
-        return errored(f"{check.command[0]} did not end within {seconds:g} s")
+        return errored(f"{program} did not end within {seconds:g} s")
     except OSError as error:
-        return errored(f"{check.command[0]} could not be run: {error}")
+        return errored(f"{program} could not be run: {error}")
     if code != check.expect_exit:
         said = (stderr.strip() or stdout.strip()).splitlines()
-        return failed(
-            f"{check.command[0]} ended with {code}, not {check.expect_exit}" + (f": {said[-1]}" if said else "")
-        )
+        return failed(f"{program} ended with {code}, not {check.expect_exit}" + (f": {said[-1]}" if said else ""))
     if check.op is None:
-        return passed(f"{check.command[0]} ended with {code}")
+        return passed(f"{program} ended with {code}")
     want = Expectation(check.path, check.op, check.value, check.across_matches)
     if check.path is None:
         return judge([Document("stdout", stdout.removesuffix("\n"))], want, "")
     try:
-        parts = structured.parse(stdout, "stdout.json")
+        parts = structured.parse(stdout, f"what {program} prints", "json")
     except structured.Unreadable as error:
         return failed(str(error))
-    return judge([Document("stdout", part) for part in parts], want, "stdout is null")
+    return judge([Document("stdout", part) for part in parts], want, f"what {program} prints is null")
