@@ -2,7 +2,6 @@
 # Three previews were closed days ago: nothing of theirs is left but the databases, and the controller has said why they stay. It
 # looks at a namespace five seconds after the deletion at the earliest; what it is going to say is written here, word for word.
 set -euo pipefail
-now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 
 condition() { # type, status, reason, message
   printf '{"type":"%s","status":"%s","reason":"%s","message":"%s","lastTransitionTime":"%s"}' "$@" "$now"
@@ -21,7 +20,7 @@ closed() { # namespace, databases that it holds
     finalizers=$(condition NamespaceFinalizersRemaining False ContentHasNoFinalizers "All content-preserving finalizers finished")
   fi
   kubectl -n "$1" delete databases,configmaps,serviceaccounts --all --wait=false >/dev/null
-  kubectl patch namespace "$1" --subresource=status --type=merge --patch-file=/dev/stdin >/dev/null <<END
+  kubectl patch namespace "$1" --subresource=status --type=merge --field-manager=kube-controller-manager --patch-file=/dev/stdin >/dev/null <<END
 {"status": {"conditions": [
   $(condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed "Discovery failed for some groups, 1 failing: unable to \
 retrieve the complete list of server APIs: $missing: stale GroupVersion discovery: $missing"),
@@ -34,6 +33,7 @@ END
 }
 
 kubectl delete namespace preview-398 preview-405 preview-412 --wait=false >/dev/null
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 closed preview-398 0 &
 first=$!
 closed preview-405 1 &
