@@ -18,6 +18,14 @@ pytestmark = pytest.mark.sandbox
 RID = "write-answer__none__scripted"
 
 
+def test_a_sandbox_that_a_flag_asks_for_is_there_whatever_the_variable_says(world: World) -> None:
+    flags = world.matrix(world.task())
+    assert world.call("run", *flags, "--sandbox", "bwrap", BENCH_AGENT_SANDBOX="off").returncode == 0
+    (run_dir,) = world.runs.iterdir()
+    (record,) = json.loads((attempts(run_dir, RID)[0] / "results.json").read_text())
+    assert record["sandboxed"] is True
+
+
 def test_a_solved_task_is_scored_recorded_and_leaves_nothing(world: World) -> None:
     finished = world.call("run", *world.matrix(world.task()))
     assert finished.returncode == 0, finished.stderr + finished.stdout

@@ -143,7 +143,7 @@ def test_a_matrix_file_may_set_everything_that_a_team_shares(tmp_path: Path) -> 
     assert options.agent_extra_flags == ("--verbose", "--note=a b")
     assert options.mcp_server == ("npx", "server", "--flag")
     assert (options.judge_model, options.judge_provider) == ("judge-1", "anthropic")
-    assert options.env == {"NAMESPACE": "shop", "CHAOS_MODEL": "chaos-1"}
+    assert options.env == {"NAMESPACE": "shop", "CHAOS_MODEL": "chaos-1", "BENCH_AGENT_SANDBOX": "off"}
     assert (options.project, options.no_teardown) == ("my-project", True)
     assert any("SANDBOX IS OFF" in note for note in spec.notes)
 
@@ -211,6 +211,13 @@ def test_the_sandbox_goes_off_only_loudly(word: str) -> None:
     assert not spec.options.sandbox
     assert spec.notes == ("THE SANDBOX IS OFF: agents run with your rights and can read the answers",)
     assert all(read({"BENCH_AGENT_SANDBOX": on}).options.sandbox for on in ("1", "true", "bwrap"))
+
+
+def test_what_a_flag_says_of_the_sandbox_holds_against_the_variable_and_is_handed_on() -> None:
+    spec = read({"BENCH_AGENT_SANDBOX": "off"}, {"sandbox": "bwrap"})
+    assert spec.options.sandbox
+    assert launch_environment(spec.options, {"BENCH_AGENT_SANDBOX": "off"})["BENCH_AGENT_SANDBOX"] == "bwrap"
+    assert "BENCH_AGENT_SANDBOX" not in launch_environment(read({}).options, {}), "unset: where it can be had"
 
 
 def test_the_mcp_server_is_an_argv_or_one_path(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from devops_bench.matrix import ids, served
 from devops_bench.matrix.expand import COMBOS_MAX, expand, plan_of, task_labels
 from devops_bench.matrix.plan import Plan
 from devops_bench.matrix.select import select_tasks
+from devops_bench.tasks.spec import ClusterNeeds
 from tests.matrix.conftest import OPTIONS, refs, selected, spec_of
 
 KWOK = {"infrastructure": {"provider": "kwok"}}
@@ -36,6 +37,19 @@ def test_the_count_is_tasks_by_models_by_configs_by_repeats() -> None:
     assert plan.combos[12].rid == "a__m1__noop__r1"
     assert plan.stamp == ""
     assert plan.notes == ()
+
+
+def test_a_task_with_nodes_of_its_own_is_left_out_where_the_cluster_is_somebody_s() -> None:
+    tasks = [selected("common/good", **KWOK), selected("common/bad", **KWOK)]
+    needy = dataclasses.replace(
+        tasks[1],
+        spec=tasks[1].spec.model_copy(
+            update={"cluster": ClusterNeeds.model_validate({"nodes": [{"name": "worker", "count": 2}]})}
+        ),
+    )
+    plan = plan_of(spec_of("noop", provider="existing"), [tasks[0], needy])
+    assert {combo.task_key for combo in plan.combos} == {"common/good"}
+    assert "nodes, stages or faults of its own, which provider existing cannot give" in plan.notes[0]
 
 
 def test_a_combo_carries_its_whole_identity() -> None:

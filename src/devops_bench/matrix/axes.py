@@ -159,16 +159,19 @@ class _Reader(Values):
         return int(given.text)
 
     def sandbox(self) -> bool:
+        on = self.sandboxed()
+        if not on:
+            self.notes.append("THE SANDBOX IS OFF: agents run with your rights and can read the answers")
+        return on
+
+    def sandboxed(self) -> bool:
         given = self.get("sandbox")
         word = given.text.lower() if given else "1"
         if given and word == "docker":
             raise given.error("the docker sandbox is not available yet", "use bwrap")
         if given and word not in {"0", "false", "no", "off", "1", "true", "bwrap"}:
             raise given.error(f"{given.text!r} is not a sandbox", did_you_mean(given.text, ("bwrap", "1", "0", "off")))
-        on = word not in {"0", "false", "no", "off"}
-        if not on:
-            self.notes.append("THE SANDBOX IS OFF: agents run with your rights and can read the answers")
-        return on
+        return word not in {"0", "false", "no", "off"}
 
     def pair(self, what: str) -> tuple[str | None, str | None]:
         """A model and its provider, for the judge or chaos."""
@@ -243,6 +246,9 @@ class _Reader(Values):
         found = dict(self.extra_env) | {name: env[name] for name in PASSED_ON if env.get(name, "").strip()}
         found |= absolute_paths(found, self.sources.cwd)
         chaos_model, chaos_provider = self.pair("chaos")
+        if self.get("sandbox") is not None:
+            # What was asked for holds wherever a combo starts, whatever the variable says there.
+            found["BENCH_AGENT_SANDBOX"] = "bwrap" if self.sandboxed() else "off"
         if chaos_model:
             found["CHAOS_MODEL"] = chaos_model
         if chaos_provider:

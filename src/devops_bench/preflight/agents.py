@@ -57,7 +57,7 @@ def _sandbox(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
     if not plan.options.sandbox:
         return []  # said loudly among the plan's notes
     try:
-        mode = detect({name: text for name, text in env.items() if name != VARIABLE or text})
+        mode = detect({**env, VARIABLE: plan.options.env.get(VARIABLE, "")})
     except BenchError as error:
         return [Finding.of(error)]
     return [Finding(Level.WARNING, mode.warning)] if mode.warning else []

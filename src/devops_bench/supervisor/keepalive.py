@@ -42,8 +42,9 @@ def advice(run_dir: Path, env: Mapping[str, str]) -> str:
     cron = command.replace("%", r"\%")  # an end of line to cron
     unit = shlex.join(["systemd-run", "--user", "--on-active=60", "--on-unit-active=60"])
     return (
-        "a watchdog restarts a dead supervisor until this host goes down; to survive a reboot as well, add one of\n"
+        "a watchdog restarts a dead supervisor until this host goes down; for after a reboot, add this line to\n"
         f"  cron:     * * * * * {cron}\n"
+        "or, without cron and until the next reboot or logout, start\n"
         f"  systemd:  {unit} {shlex.quote(f'--unit=devops-bench-{run_dir.name}')} {command}\n"
         "keys and other variables of this shell are not known there: keep them in ~/secrets.env"
     )
