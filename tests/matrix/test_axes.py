@@ -9,7 +9,7 @@ import pytest
 
 from devops_bench.errors import ConfigError
 from devops_bench.matrix.axes import read_axes
-from devops_bench.matrix.environment import launch_environment
+from devops_bench.matrix.environment import launch_environment, sandbox_environment
 from devops_bench.matrix.secrets import KEY_NAMES
 from devops_bench.matrix.spec import MatrixSpec
 
@@ -218,6 +218,10 @@ def test_what_a_flag_says_of_the_sandbox_holds_against_the_variable_and_is_hande
     assert spec.options.sandbox
     assert launch_environment(spec.options, {"BENCH_AGENT_SANDBOX": "off"})["BENCH_AGENT_SANDBOX"] == "bwrap"
     assert "BENCH_AGENT_SANDBOX" not in launch_environment(read({}).options, {}), "unset: where it can be had"
+    elsewhere = {"BENCH_AGENT_SANDBOX": "off"}
+    assert sandbox_environment(spec.options, elsewhere) == {"BENCH_AGENT_SANDBOX": "bwrap"}
+    assert sandbox_environment(read({}).options, elsewhere) == {"BENCH_AGENT_SANDBOX": ""}, "what resumes it elsewhere"
+    assert sandbox_environment(read(elsewhere).options, {}) == elsewhere
 
 
 def test_the_mcp_server_is_an_argv_or_one_path(tmp_path: Path) -> None:

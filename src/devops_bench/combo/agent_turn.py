@@ -32,6 +32,7 @@ from devops_bench.errors import ConfigError
 from devops_bench.gateway.mcp import McpGateway, McpUnavailable
 from devops_bench.gateway.model import ModelGateway
 from devops_bench.integrity.agreement import Witnesses
+from devops_bench.matrix.environment import sandbox_environment
 from devops_bench.models.wire import Conversation
 from devops_bench.redact import Redactor
 from devops_bench.sandbox import Endpoint, Sandbox, SandboxMode, SandboxSpec, detect
@@ -54,10 +55,7 @@ class Turn:
 
 def mode_of(request: Request) -> SandboxMode:
     """Whether the agent is sandboxed. Raises ConfigError when a sandbox was asked for and cannot be had."""
-    env = {**request.env, "BENCH_AGENT_SANDBOX": request.env.get("BENCH_AGENT_SANDBOX", "")}
-    if not request.plan.options.sandbox:
-        env["BENCH_AGENT_SANDBOX"] = "off"
-    return detect(env)
+    return detect(sandbox_environment(request.plan.options, request.env))
 
 
 def spec_of(here: World, request: Request) -> SandboxSpec:

@@ -245,10 +245,10 @@ class _Reader(Values):
                 settings.value(row, env)
         found = dict(self.extra_env) | {name: env[name] for name in PASSED_ON if env.get(name, "").strip()}
         found |= absolute_paths(found, self.sources.cwd)
-        chaos_model, chaos_provider = self.pair("chaos")
         if self.get("sandbox") is not None:
             # What was asked for holds wherever a combo starts, whatever the variable says there.
             found["BENCH_AGENT_SANDBOX"] = "bwrap" if self.sandboxed() else "off"
+        chaos_model, chaos_provider = self.pair("chaos")
         if chaos_model:
             found["CHAOS_MODEL"] = chaos_model
         if chaos_provider:

@@ -60,6 +60,12 @@ def combo_environment(options: PlanOptions, combo: Combo, env: Mapping[str, str]
     return ComboEnvironment(dict(sorted(shown.items())), tuple(sorted(secrets)))
 
 
+def sandbox_environment(options: PlanOptions, env: Mapping[str, str]) -> dict[str, str]:
+    """`env` with the plan's word on the sandbox instead of its own: a run that goes on elsewhere must not lose it."""
+    asked = options.env.get("BENCH_AGENT_SANDBOX", "") if options.sandbox else "off"
+    return {**env, "BENCH_AGENT_SANDBOX": asked}
+
+
 def launch_environment(options: PlanOptions, env: Mapping[str, str], cwd: Path | None = None) -> dict[str, str]:
     """`env` as the supervisor and its combos get it: the plan's own variables set, paths absolute (from `cwd`, by
     default where the launch was typed), keys dropped where told.

@@ -52,12 +52,13 @@ def _scripts(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
 
 
 def _sandbox(plan: Plan, env: Mapping[str, str]) -> list[Finding]:
-    from devops_bench.sandbox.mode import VARIABLE, detect
+    from devops_bench.matrix.environment import sandbox_environment
+    from devops_bench.sandbox.mode import detect
 
     if not plan.options.sandbox:
         return []  # said loudly among the plan's notes
     try:
-        mode = detect({**env, VARIABLE: plan.options.env.get(VARIABLE, "")})
+        mode = detect(sandbox_environment(plan.options, env))
     except BenchError as error:
         return [Finding.of(error)]
     return [Finding(Level.WARNING, mode.warning)] if mode.warning else []
