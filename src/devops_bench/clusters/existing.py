@@ -157,7 +157,7 @@ class Existing:
 
 def _confined(rules: list[rbac.AgentRule], needs: ClusterNeeds, name: str) -> list[rbac.AgentRule]:
     """The rules with every grant inside the namespace `name`. Raises TaskError for needs that go beyond it."""
-    if needs.nodes or needs.stages or needs.faults:
+    if needs.need_own_plane:
         raise TaskError("the task needs nodes or stages of its own; provider `existing` cannot give them")
     if any(rule.namespaces or rule.nonResourceURLs for rule in rules):
         raise TaskError("agent_role names namespaces; provider `existing` confines the agent to one of its own")

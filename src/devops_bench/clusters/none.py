@@ -20,7 +20,7 @@ class NoCluster:
 
     def create(self, name: str, needs: ClusterNeeds, state_dir: Path) -> Cluster:
         """A cluster without a server. Raises TaskError when the task needs nodes or stages after all."""
-        if needs.nodes or needs.stages or needs.faults:
+        if needs.need_own_plane:
             raise TaskError("the task has nodes or stages but provider `none`", fix="set infrastructure.provider: kwok")
         return Cluster(name=name, provider=self.name, facts={"CLUSTER_NAME": name}, kubectl=binary.own_kubectl())
 

@@ -36,7 +36,7 @@ def why_unserved(task: TaskSpec, provider: str, options: PlanOptions) -> str | N
         return "agent_quota_writes: false cannot be enforced yet"
     if task.requires_unsandboxed and options.sandbox:
         return "requires_unsandboxed: true needs BENCH_AGENT_SANDBOX=0"
-    if provider == "existing" and (task.cluster.nodes or task.cluster.stages or task.cluster.faults):
+    if provider == "existing" and task.cluster.need_own_plane:
         return "it needs nodes, stages or faults of its own, which provider existing cannot give"
     return next(_unserved_checks(task, provider), None)
 

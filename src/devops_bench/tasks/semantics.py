@@ -149,33 +149,32 @@ def _property_problems(
     text_check = isinstance(check, (FileCheck, GitRepoSync)) and not has_path
     if not has_path and check.op not in _VALUELESS and not text_check:
         yield (*loc, "op"), f"op {check.op} needs path"
-    if has_path:
-        yield from path_problems(str(check.path), (*loc, "path"))
-    yield from _across_problems(check, check.op, loc)
-    yield from _op_problems(check.op, given, loc)
+    yield from _expectation_problems(check, check.op, given, loc)
 
 
 def _output_problems(check: CommandCheck, given: dict[str, Any], loc: Loc) -> Iterator[Problem]:
-    if check.op is None:
-        for field in ("path", "value", "across_matches"):
-            if field in given:
-                yield (*loc, field), f"{field} needs an op"
+    if check.op is not None:
+        yield from _expectation_problems(check, check.op, given, loc)
         return
+    for field in ("path", "value", "across_matches"):
+        if field in given:
+            yield (*loc, field), f"{field} needs an op"
+
+
+def _expectation_problems(
+    check: ResourceProperty | GitRepoSync | FileCheck | CloudResourceProperty | CommandCheck,
+    op: Op,
+    given: dict[str, Any],
+    loc: Loc,
+) -> Iterator[Problem]:
     if check.path is not None:
         yield from path_problems(check.path, (*loc, "path"))
-    yield from _across_problems(check, check.op, loc)
-    yield from _op_problems(check.op, given, loc)
-
-
-def _across_problems(
-    check: ResourceProperty | GitRepoSync | FileCheck | CloudResourceProperty | CommandCheck, op: Op, loc: Loc
-) -> Iterator[Problem]:
-    if check.across_matches is None:
-        return
-    if op is Op.ABSENT:
-        yield (*loc, "across_matches"), "op absent already means no match; remove across_matches"
-    elif check.path is None:
-        yield (*loc, "across_matches"), "across_matches needs path"
+    if check.across_matches is not None:
+        if op is Op.ABSENT:
+            yield (*loc, "across_matches"), "op absent already means no match; remove across_matches"
+        elif check.path is None:
+            yield (*loc, "across_matches"), "across_matches needs path"
+    yield from _op_problems(op, given, loc)
 
 
 def _op_problems(op: Op, given: dict[str, Any], loc: Loc) -> Iterator[Problem]:

@@ -169,6 +169,11 @@ class ClusterNeeds(Strict):
     faults: list[Fault] = Field(default_factory=list)
     agent_role: list[dict[str, Any]] | None = None
 
+    @property
+    def need_own_plane(self) -> bool:
+        """Whether only a control plane that was booted for it will do: it has nodes, stages or faults of its own."""
+        return bool(self.nodes or self.stages or self.faults)
+
 
 class TaskSpec(Strict):
     """A loaded task, placeholders still in place. `folder` is absolute; `key` is its path below the catalogue root."""

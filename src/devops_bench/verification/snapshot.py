@@ -6,9 +6,7 @@ not grow with the number of entries, all entries of a pass judge the same state,
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from devops_bench.kube import Deadline, KubeClient, KubeUnavailable, Resource
@@ -23,6 +21,7 @@ from devops_bench.tasks.checks import (
     ScalingComplete,
 )
 from devops_bench.tasks.spec import Entry
+from devops_bench.verification.sharing import Shared
 
 ALL_NAMESPACES = "*"
 REACHABILITY = (
@@ -41,8 +40,7 @@ class Snapshot:
         self._kube = kube
         self._call_timeout = call_timeout
         self._wide = wide
-        self._lists: dict[tuple[str, str | None], Future[list[dict[str, Any]]]] = {}
-        self._lock = threading.Lock()
+        self._lists: Shared[tuple[str, str | None], list[dict[str, Any]]] = Shared(keep_errors=True)
 
     def resource(self, kind: str, deadline: Deadline) -> Resource:
         """The served kind. Raises KubeUnknownKind, KubeUnavailable."""
@@ -56,19 +54,12 @@ class Snapshot:
         resource = self.resource(kind, deadline)
         wanted = namespace if resource.namespaced and namespace != ALL_NAMESPACES else None
         scope = None if wanted is None or kind.lower() in self._wide else wanted
-        key = (resource.path(), scope)
-        with self._lock:
-            future = self._lists.get(key)
-            mine = future is None
-            if future is None:
-                future = self._lists[key] = Future()
-        if mine:
-            try:
-                future.set_result(self._kube.list(kind, scope, deadline=Deadline.after(self._call_timeout)))
-            except BaseException as error:  # every waiter must learn of it
-                future.set_exception(error)
+
+        def read() -> list[dict[str, Any]]:
+            return self._kube.list(kind, scope, deadline=Deadline.after(self._call_timeout))
+
         try:
-            items = future.result(timeout=deadline.remaining())
+            items = self._lists.get((resource.path(), scope), read, deadline.remaining())
         except TimeoutError:
             raise KubeUnavailable(f"list of {kind}: no answer in time") from None
         if scope is None and wanted is not None:
